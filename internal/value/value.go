@@ -7,7 +7,10 @@
 // share. The package imports nothing of rowcast.
 package value
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // Class is the storage class of a Value: what a database keeps for it.
 type Class uint8
@@ -56,6 +59,9 @@ func OfBool(b bool) Value {
 	return OfInt(0)
 }
 
+// OfTime returns the instant as a timestamp. What is finer than a microsecond is cut.
+func OfTime(t time.Time) Value { return OfInt(t.UnixMicro()) }
+
 // NotAtHand returns the Unknown value.
 func NotAtHand() Value { return Value{class: Unknown} }
 
@@ -76,3 +82,6 @@ func (v Value) Bool() bool { return v.n != 0 }
 
 // Text returns the text of a Text or Blob value (the raw bytes for a Blob).
 func (v Value) Text() string { return v.s }
+
+// Time returns a timestamp as an instant in UTC.
+func (v Value) Time() time.Time { return time.UnixMicro(v.n).UTC() }
