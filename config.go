@@ -1,0 +1,30 @@
+package rowcast
+
+import (
+	"log/slog"
+	"os"
+	"time"
+)
+
+// Config says what to serve.
+type Config struct {
+	// File is the boot document. Required.
+	File string
+	// Env answers ${NAME} in the boot document. Defaults to os.LookupEnv.
+	Env func(name string) (string, bool)
+	// Logger takes what there is to tell. Defaults to one on stderr as the boot
+	// document's log section says.
+	Logger *slog.Logger
+	// Now is the clock. Defaults to time.Now.
+	Now func() time.Time
+}
+
+func (c Config) withDefaults() Config {
+	if c.Env == nil {
+		c.Env = os.LookupEnv
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}

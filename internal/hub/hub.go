@@ -1,0 +1,198 @@
+// Package hub is the fan-out inside a process: it decides for each subscriber
+// whether a change is to be told, and enqueues without waiting for any of them.
+//
+// Guarantees. A subscriber's queue holds at most Buffer frames, in log order. A
+// frame that finds it full is counted as dropped for that subscriber alone,
+// which from there on catches up from the log; nobody else notices (C1,
+// Delivery contract). Nothing is written, read or waited for while a lock is
+// held. Live and replayed entries are judged by the same View.
+//
+// All methods are safe for concurrent use; Publish is called by one goroutine
+// at a time. It may import event, schema, predicate, script, access, render,
+// store, sse and tail.
+package hub
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/tail"
+)
+
+// Buffer is how many frames wait for one connection (C1, Delivery contract).
+const Buffer = 64
+
+// beat is how often the hub looks whose heartbeat is due: one ticker for all.
+const beat = 250 * time.Millisecond
+
+// Hub fans out the log of one unit.
+type Hub struct {
+	now func() time.Time
+
+	mu     sync.RWMutex
+	topics map[string][]*Subscriber
+	closed bool
+
+	position  atomic.Pointer[store.Position] // everything up to here has been offered to everybody
+	published atomic.Int64
+	gone      totals // of subscribers that have left
+}
+
+// totals are the counters that outlive a subscriber.
+type totals struct{ delivered, dropped, replayed, failed atomic.Int64 }
+
+// Counters is the hub's account (C1, Counters, per manager).
+type Counters struct {
+	Subscribers, Topics                              int
+	Published, Delivered, Dropped, Replayed, Failing int64
+}
+
+// New returns an empty hub. now defaults to time.Now.
+func New(now func() time.Time) *Hub {
+	if now == nil {
+		now = time.Now
+	}
+	h := &Hub{now: now, topics: map[string][]*Subscriber{}}
+	h.position.Store(&store.Position{})
+	return h
+}
+
+// Start is where a subscriber begins.
+type Start struct {
+	From    store.Position // it is told what stands in the log after this
+	CatchUp bool           // some of that may lie in the past: read the log first
+}
+
+// Register adds a subscriber. It reports false once the hub is closing.
+func (h *Hub) Register(v *View, start Start, heartbeat time.Duration) (*Subscriber, bool) {
+	s := &Subscriber{
+		View: v, Since: h.now(), position: &h.position, wake: make(chan struct{}, 1), heartbeat: heartbeat,
+		from: start.From, lagging: start.CatchUp, lagAfter: start.From,
+	}
+	s.nextBeat.Store(s.Since.Add(heartbeat).UnixNano())
+	if start.CatchUp {
+		s.signal()
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, false
+	}
+	h.topics[v.Topic] = append(h.topics[v.Topic], s)
+	return s, true
+}
+
+// Unregister removes a subscriber and releases its buffer. Twice does no harm.
+func (h *Hub) Unregister(s *Subscriber) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	// A copy: Publish may be walking the old slice.
+	old := h.topics[s.View.Topic]
+	list := make([]*Subscriber, 0, len(old))
+	for _, other := range old {
+		if other != s {
+			list = append(list, other)
+		}
+	}
+	if len(list) == len(old) {
+		return
+	}
+	if h.topics[s.View.Topic] = list; len(list) == 0 {
+		delete(h.topics, s.View.Topic)
+	}
+	h.gone.delivered.Add(s.delivered.Load())
+	h.gone.dropped.Add(s.dropped.Load())
+	h.gone.replayed.Add(s.replayed.Load())
+	h.gone.failed.Add(s.failed.Load())
+	s.release()
+}
+
+// Publish offers a batch, in log order, to every subscriber of its topics.
+func (h *Hub) Publish(batch []*tail.Entry) {
+	last := batch[len(batch)-1].Log
+	h.published.Add(int64(len(batch)))
+	for topic, entries := range byTopic(batch) {
+		h.mu.RLock()
+		list := h.topics[topic]
+		h.mu.RUnlock()
+		for _, s := range list {
+			s.offer(entries, last.Seq)
+		}
+	}
+	h.position.Store(&store.Position{Seq: last.Seq, EventID: last.EventID})
+}
+
+func byTopic(batch []*tail.Entry) map[string][]*tail.Entry {
+	groups := make(map[string][]*tail.Entry, 1)
+	for _, e := range batch {
+		if e.Log.Topic != "" && e.Entity != nil {
+			groups[e.Log.Topic] = append(groups[e.Log.Topic], e)
+		}
+	}
+	return groups
+}
+
+// Run marks heartbeats that are due until ctx is done.
+func (h *Hub) Run(ctx context.Context) error {
+	ticker := time.NewTicker(beat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			now := h.now()
+			for _, s := range h.Subscribers() {
+				s.beat(now)
+			}
+		}
+	}
+}
+
+// Close asks every stream to end and refuses new ones.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	for _, s := range h.Subscribers() {
+		s.close()
+	}
+}
+
+// Subscribers returns the open ones.
+func (h *Hub) Subscribers() []*Subscriber {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	n := 0
+	for _, list := range h.topics {
+		n += len(list)
+	}
+	all := make([]*Subscriber, 0, n)
+	for _, list := range h.topics {
+		all = append(all, list...)
+	}
+	return all
+}
+
+// Counters sums what open and gone subscribers were told.
+func (h *Hub) Counters() Counters {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	c := Counters{
+		Topics: len(h.topics), Published: h.published.Load(), Delivered: h.gone.delivered.Load(),
+		Dropped: h.gone.dropped.Load(), Replayed: h.gone.replayed.Load(), Failing: h.gone.failed.Load(),
+	}
+	for _, list := range h.topics {
+		c.Subscribers += len(list)
+		for _, s := range list {
+			c.Delivered += s.delivered.Load()
+			c.Dropped += s.dropped.Load()
+			c.Replayed += s.replayed.Load()
+			c.Failing += s.failed.Load()
+		}
+	}
+	return c
+}

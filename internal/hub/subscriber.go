@@ -1,0 +1,173 @@
+package hub
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/tail"
+)
+
+// Subscriber is one open connection: a bounded queue of frames between Publish
+// and the connection's own goroutine, which is the only one to call Take,
+// Rejoin and Replayed.
+type Subscriber struct {
+	View  *View
+	Since time.Time // when it opened
+
+	position  *atomic.Pointer[store.Position] // the hub's
+	wake      chan struct{}
+	heartbeat time.Duration
+	nextBeat  atomic.Int64 // unix nanoseconds
+
+	mu       sync.Mutex
+	queue    [][]byte
+	from     store.Position // what stands up to here is not its business, or was replayed
+	offered  int64          // everything up to here has been offered
+	lagging  bool
+	lagAfter store.Position // catching up starts after this
+	ping     bool
+	closing  bool
+	released bool
+
+	delivered, dropped, replayed, failed atomic.Int64
+}
+
+// Account is a subscriber's counters (C1, Counters, per subscriber).
+type Account struct {
+	Delivered int64 // enqueued live
+	Dropped   int64 // found the queue full, or came while catching up
+	Replayed  int64 // written from the log
+	Failed    int64 // the filter failed: told nothing
+	Lagging   bool
+}
+
+// Account returns the counters as they stand.
+func (s *Subscriber) Account() Account {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Account{
+		Delivered: s.delivered.Load(), Dropped: s.dropped.Load(), Replayed: s.replayed.Load(),
+		Failed: s.failed.Load(), Lagging: s.lagging,
+	}
+}
+
+// Due is what a connection has to do now.
+type Due struct {
+	Frames  [][]byte // to write first, in order
+	Lagging bool     // then: catch up from the log, after After
+	After   store.Position
+	Ping    bool           // a heartbeat is due
+	Upto    store.Position // with Frames written and not Lagging, everything up to here is
+	Closing bool           // then: end
+}
+
+// Wake is signalled when Take has something.
+func (s *Subscriber) Wake() <-chan struct{} { return s.wake }
+
+// Take empties the queue. The frames are shared: they must not be changed.
+// spare is a slice to build the next queue in (the one taken last time).
+func (s *Subscriber) Take(spare [][]byte) Due {
+	// Before the queue is emptied: what was offered up to here is in it.
+	position := *s.position.Load()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	due := Due{Frames: s.queue, Lagging: s.lagging, After: s.lagAfter, Ping: s.ping, Closing: s.closing, Upto: position}
+	if s.from.Seq > position.Seq {
+		due.Upto = s.from
+	}
+	s.queue, s.ping = spare[:0], false
+	return due
+}
+
+// Rejoin ends catching up at a position, unless entries above it were already
+// offered and dropped: then there is more to replay.
+func (s *Subscriber) Rejoin(upto store.Position) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if upto.Seq < s.offered {
+		return false
+	}
+	s.lagging, s.from = false, upto
+	return true
+}
+
+// Replayed counts frames written from the log.
+func (s *Subscriber) Replayed(n int) { s.replayed.Add(int64(n)) }
+
+// Failed counts a change that the subscription's filter could not judge.
+func (s *Subscriber) Failed() { s.failed.Add(1) }
+
+// offer judges a batch and enqueues what is to be told.
+func (s *Subscriber) offer(entries []*tail.Entry, last int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.offered = last
+	if s.released {
+		return
+	}
+	told := false
+	for _, e := range entries {
+		if e.Log.Seq <= s.from.Seq {
+			continue
+		}
+		switch verdict := s.View.Judge(e); verdict {
+		case Nothing:
+		case Failed:
+			s.failed.Add(1)
+		default:
+			told = s.enqueue(e, verdict) || told
+		}
+	}
+	if told {
+		s.signal()
+	}
+}
+
+func (s *Subscriber) enqueue(e *tail.Entry, verdict Verdict) bool {
+	switch {
+	case s.lagging:
+		s.dropped.Add(1)
+		return false
+	case len(s.queue) >= Buffer:
+		s.dropped.Add(1)
+		s.lagging, s.lagAfter = true, store.Position{Seq: e.Log.Seq - 1}
+		return true
+	default:
+		s.queue = append(s.queue, s.View.Frame(e, verdict))
+		s.delivered.Add(1)
+		return true
+	}
+}
+
+func (s *Subscriber) beat(now time.Time) {
+	if now.UnixNano() < s.nextBeat.Load() {
+		return
+	}
+	s.nextBeat.Store(now.Add(s.heartbeat).UnixNano())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ping = true
+	s.signal()
+}
+
+func (s *Subscriber) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = true
+	s.signal()
+}
+
+func (s *Subscriber) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.released, s.queue = true, nil
+}
+
+func (s *Subscriber) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}

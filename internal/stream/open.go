@@ -1,0 +1,137 @@
+package stream
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowcast/rowcast/fault"
+	"github.com/rowcast/rowcast/internal/access"
+	"github.com/rowcast/rowcast/internal/hub"
+	"github.com/rowcast/rowcast/internal/script"
+	"github.com/rowcast/rowcast/schema"
+)
+
+// Request asks for a stream.
+type Request struct {
+	Principal   *access.Principal
+	Entity      string
+	RawQuery    string
+	LastEventID string // the header, which beats the parameter
+}
+
+// Stream is an opened request: judged, and not yet served.
+type Stream struct {
+	server      *Server
+	view        *hub.View
+	heartbeat   time.Duration
+	lifetime    time.Duration // the effective one
+	lastEventID string
+	unavailable bool // the store could not be asked: say so in-band
+}
+
+// Open judges a request in the order of DESIGN, section 8: entity, the right to
+// read it, proved by a read, then what C1 says of the parameters. The error is
+// a *fault.Fault.
+func (s *Server) Open(ctx context.Context, r Request) (*Stream, error) {
+	grant, err := s.config.Engine.Grant(r.Principal, r.Entity, access.Read)
+	if err != nil {
+		return nil, err
+	}
+	unavailable := false
+	if err := s.config.Engine.Probe(ctx, grant); fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Timeout) {
+		unavailable = true
+	} else if err != nil {
+		return nil, err
+	}
+	p, perr := parseParameters(r.RawQuery)
+	sub, err := choose(grant.Policy.Entity, p)
+	if err != nil {
+		return nil, err
+	}
+	if perr != nil {
+		return nil, perr
+	}
+	view, err := s.view(r.Principal, grant.Policy.Entity, sub, p)
+	if err != nil {
+		return nil, err
+	}
+	st := &Stream{
+		server: s, view: view, heartbeat: p.heartbeat, lifetime: s.lifetime(r.Principal, p.lifetime),
+		lastEventID: r.LastEventID, unavailable: unavailable,
+	}
+	if st.lastEventID == "" {
+		st.lastEventID = p.lastEventID
+	}
+	return st, nil
+}
+
+// choose finds the subscription (C1, the table of refusals).
+func choose(e *schema.Entity, p parameters) (*schema.Subscription, error) {
+	switch {
+	case len(e.Subscriptions) == 0:
+		return nil, fault.New(fault.NoSubscriptionDeclared, "entity %s declares no subscriptions, so it has no stream", e.Name)
+	case p.named:
+		for i := range e.Subscriptions {
+			if e.Subscriptions[i].Name == p.name {
+				return &e.Subscriptions[i], nil
+			}
+		}
+		return nil, listing(fault.New(fault.SubscriptionNotFound, "entity %s has no subscription %q", e.Name, p.name), e)
+	case len(e.Subscriptions) > 1:
+		return nil, listing(fault.New(fault.SubscriptionAmbiguous, "entity %s has several subscriptions: say which with name=", e.Name), e)
+	default:
+		return &e.Subscriptions[0], nil
+	}
+}
+
+func listing(f *fault.Fault, e *schema.Entity) *fault.Fault {
+	for i := range e.Subscriptions {
+		f.Available = append(f.Available, e.Subscriptions[i].Name)
+	}
+	return f
+}
+
+// view grants the principal every entity that publishes to the topic: who may
+// not read one of them may not listen.
+func (s *Server) view(pr *access.Principal, e *schema.Entity, sub *schema.Subscription, p parameters) (*hub.View, error) {
+	v := &hub.View{
+		Tenant: s.config.Tenant, Entity: e, Subscription: sub, Topic: sub.Source,
+		Ops: sub.Operations, Leave: p.leave, Principal: pr,
+	}
+	if p.narrowed {
+		ops, err := narrow(sub.Operations, p.ops)
+		if err != nil {
+			return nil, err
+		}
+		v.Ops = ops
+	}
+	if p.leave && !v.Ops.Has(schema.Update) {
+		return nil, fault.New(fault.BadOps, "leave=true tells of updates: update must be among the operations of the stream")
+	}
+	for _, src := range s.sources[sub] {
+		grant, err := s.config.Engine.Grant(pr, src.entity.Name, access.Read)
+		if err != nil {
+			return nil, err
+		}
+		v.See(hub.Source{Publisher: src.publisher, Grant: grant, Filter: src.filter})
+	}
+	return v, nil
+}
+
+// lifetime ends a stream with the credential that opened it.
+func (s *Server) lifetime(pr *access.Principal, asked time.Duration) time.Duration {
+	if pr.Expires.IsZero() {
+		return asked
+	}
+	if left := pr.Expires.Sub(s.config.Now()); left < asked {
+		return max(left, 0)
+	}
+	return asked
+}
+
+// source is an entity that publishes to a subscription's topic.
+type source struct {
+	entity    *schema.Entity
+	publisher *schema.Publisher
+	filter    *script.Program
+}

@@ -1,0 +1,92 @@
+package stream
+
+import (
+	"context"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/rowcast/rowcast/internal/hub"
+	"github.com/rowcast/rowcast/internal/store"
+)
+
+// Reasons of a stream.gap (DESIGN, section 8).
+const (
+	gapUnknown = "unknown" // no such event, or no bookmark of this datastore
+	gapExpired = "expired" // retention has removed what stood after it
+	gapReset   = "reset"   // the log is another one: a backup was restored
+)
+
+// resumption says where a stream begins.
+type resumption struct {
+	start hub.Start
+	gap   string // the reason, or "" without a gap
+}
+
+// resume finds the place that the client's last event id stands for. An id that
+// stands for none begins live, with a gap.
+func (st *Stream) resume(ctx context.Context) (resumption, error) {
+	if st.lastEventID == "" {
+		return resumption{start: hub.Start{From: st.server.config.Tail.Horizon()}}, nil
+	}
+	var at store.Position
+	var gap string
+	err := st.server.config.Store.View(ctx, func(r store.Reader) (err error) {
+		at, gap, err = st.server.locate(r, st.lastEventID)
+		return err
+	})
+	switch {
+	case err != nil:
+		return resumption{}, err
+	case gap != "":
+		return resumption{start: hub.Start{From: st.server.config.Tail.Horizon()}, gap: gap}, nil
+	default:
+		return resumption{start: hub.Start{From: at, CatchUp: true}}, nil
+	}
+}
+
+func (s *Server) locate(r store.Reader, id string) (at store.Position, gap string, err error) {
+	floor, err := r.Floor()
+	if err != nil {
+		return at, "", err
+	}
+	if strings.HasPrefix(id, bookmarkMark) {
+		return s.locateBookmark(r, id, floor)
+	}
+	seq, found, err := r.Find(id)
+	switch {
+	case err != nil:
+		return at, "", err
+	case found:
+		return store.Position{Seq: seq, EventID: id}, "", nil
+	case id == floor.EventID:
+		return floor, "", nil
+	case older(id, floor.EventID):
+		return at, gapExpired, nil
+	default:
+		return at, gapUnknown, nil
+	}
+}
+
+func (s *Server) locateBookmark(r store.Reader, id string, floor store.Position) (at store.Position, gap string, err error) {
+	at, err = s.sealer.open(id)
+	switch {
+	case err != nil:
+		return at, gapUnknown, nil
+	case at.Seq < floor.Seq:
+		return at, gapExpired, nil
+	case at == floor || at.Seq == 0:
+		return at, "", nil
+	}
+	stands, found, err := r.At(at.Seq)
+	if err == nil && (!found || stands != at.EventID) {
+		gap = gapReset
+	}
+	return at, gap, err
+}
+
+// older reports an event id drawn before another: ULIDs compare by their time.
+func older(id, than string) bool {
+	_, err := ulid.ParseStrict(id)
+	return err == nil && id < than
+}

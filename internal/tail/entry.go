@@ -1,0 +1,52 @@
+package tail
+
+import (
+	"sync"
+
+	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/schema"
+)
+
+// Entry is one log row with the row it speaks of, read once for everybody.
+// Its fields are immutable; Encoded is safe for concurrent use.
+type Entry struct {
+	Log    *store.LogRow
+	Entity *schema.Entity // nil where the schema no longer names it: told to nobody
+	// Row is the row as of this change's commit or later; nil where it is gone.
+	Row store.Row
+	// Own says that Row is exactly what this change left behind.
+	Own bool
+
+	mu      sync.Mutex
+	encoded []encoding
+}
+
+type encoding struct {
+	key   any
+	bytes []byte
+}
+
+// Encoded returns the bytes kept under key, building them at the first call:
+// one encoding serves all who see the same. key is compared with ==; bytes must
+// not be changed.
+func (e *Entry) Encoded(key any, build func() []byte) []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range e.encoded {
+		if e.encoded[i].key == key {
+			return e.encoded[i].bytes
+		}
+	}
+	bytes := build()
+	e.encoded = append(e.encoded, encoding{key, bytes})
+	return bytes
+}
+
+// weight estimates the memory an entry holds, in bytes.
+func (e *Entry) weight() int {
+	n := 512
+	for _, cell := range e.Row {
+		n += 32 + len(cell.Text())
+	}
+	return n
+}

@@ -1,0 +1,268 @@
+// Package tail reads the change log in order, reads each changed row once, and
+// hands both on: live to one sink, and page by page to whoever catches up.
+//
+// Guarantees. The sink sees every log row above the start exactly once, in log
+// order, with the row as of its own commit or later. A page never reaches past
+// what the sink was given, so a replay and the live stream meet without a seam.
+// A hand-over that is lost or doubled is harmless: the log is read instead.
+//
+// Run is the one long-lived goroutine; all methods are safe for concurrent use.
+// It may import schema and internal/store.
+package tail
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/schema"
+)
+
+// Bounds of the hand-over and of a page, and the waits after a failed read.
+const (
+	handoverRows = 8192
+	pageRows     = 500
+	retryMin     = 50 * time.Millisecond
+	retryMax     = time.Second
+)
+
+// ErrExpired is returned for a position that retention has overtaken.
+var ErrExpired = errors.New("position is older than the log")
+
+// Config is what a Tail stands on.
+type Config struct {
+	Entities map[string]*schema.Entity // by name
+	Sink     func(batch []*Entry)      // called by Run alone; must not wait on a client
+	Logger   *slog.Logger              // defaults to slog.Default()
+	Now      func() time.Time          // defaults to time.Now
+}
+
+// Tail follows one datastore's log.
+type Tail struct {
+	config Config
+	store  store.Store
+	window window
+	flight singleflight.Group
+	wake   chan struct{}
+	ready  chan struct{}
+
+	mu      sync.Mutex
+	pending []*store.LogRow // handed over, not yet delivered
+	reread  bool            // the log must be read: a hand-over was lost
+	behind  time.Time       // when the oldest undelivered row was written; zero: none
+
+	offered   atomic.Pointer[store.Position] // the last row handed over
+	delivered atomic.Pointer[store.Position] // the last row read
+}
+
+// New returns a Tail that has not started.
+func New(c Config) *Tail {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	t := &Tail{config: c, wake: make(chan struct{}, 1), ready: make(chan struct{})}
+	t.offered.Store(&store.Position{})
+	t.delivered.Store(&store.Position{})
+	return t
+}
+
+// Follow sets the store to read from; call it before Run. A driver that hands
+// over in memory needs Offer before it opens, so the tail is made first.
+func (t *Tail) Follow(s store.Store) { t.store = s }
+
+// Offer hands over rows that have just been committed, in log order. It never
+// blocks: what does not fit is read from the log later.
+func (t *Tail) Offer(rows []*store.LogRow) {
+	if len(rows) == 0 {
+		return
+	}
+	last := rows[len(rows)-1]
+	t.mu.Lock()
+	if len(t.pending)+len(rows) > handoverRows {
+		t.pending, t.reread = nil, true
+	}
+	if t.behind.IsZero() {
+		t.behind = rows[0].Time
+	}
+	if !t.reread {
+		t.pending = append(t.pending, rows...)
+	}
+	t.offered.Store(&store.Position{Seq: last.Seq, EventID: last.EventID})
+	t.mu.Unlock()
+	t.Look()
+}
+
+// Look makes the tail look again. Calls that come together count as one.
+func (t *Tail) Look() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Ready is closed once the tail knows where it starts.
+func (t *Tail) Ready() <-chan struct{} { return t.ready }
+
+// Delivered returns the position up to which the log has been read: the sink
+// has been given, or is being given, everything up to there.
+func (t *Tail) Delivered() store.Position { return *t.delivered.Load() }
+
+// Horizon returns a position that covers every write acknowledged before the
+// call: what a new subscriber starts after.
+func (t *Tail) Horizon() store.Position {
+	offered, delivered := *t.offered.Load(), *t.delivered.Load()
+	if offered.Seq > delivered.Seq {
+		return offered
+	}
+	return delivered
+}
+
+// Lag returns for how long the oldest committed and undelivered row has waited; 0 when there is none.
+func (t *Tail) Lag() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.behind.IsZero() {
+		return 0
+	}
+	return max(0, t.config.Now().Sub(t.behind))
+}
+
+// Run follows the log until ctx is done. A store that cannot be reached is
+// retried; it never ends the tail.
+func (t *Tail) Run(ctx context.Context) error {
+	if !t.retry(ctx, t.start) {
+		return nil
+	}
+	close(t.ready)
+	for {
+		if !t.retry(ctx, t.advance) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.wake:
+		}
+	}
+}
+
+// retry runs step until it succeeds, waiting between attempts; false when ctx is done.
+func (t *Tail) retry(ctx context.Context, step func(context.Context) error) bool {
+	wait := retryMin
+	for {
+		err := step(ctx)
+		if err == nil {
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		t.config.Logger.Warn("change log cannot be read, trying again", "err", err, "wait", wait)
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return false
+		case <-timer.C:
+		}
+		wait = min(2*wait, retryMax)
+	}
+}
+
+func (t *Tail) start(ctx context.Context) error {
+	return t.store.View(ctx, func(r store.Reader) error {
+		head, err := r.Head()
+		if err != nil {
+			return err
+		}
+		t.window.start(head.Seq)
+		t.delivered.Store(&head)
+		return nil
+	})
+}
+
+// advance delivers what was handed over, or reads the log where a hand-over was lost.
+func (t *Tail) advance(ctx context.Context) error {
+	for {
+		rows, reread := t.take()
+		if reread {
+			if err := t.read(ctx); err != nil {
+				t.lost()
+				return err
+			}
+			continue
+		}
+		if len(rows) == 0 {
+			return nil
+		}
+		t.deliver(t.handedOver(rows))
+	}
+}
+
+func (t *Tail) take() (rows []*store.LogRow, reread bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rows, reread = t.pending, t.reread
+	t.pending, t.reread = nil, false
+	if !reread && len(rows) == 0 {
+		t.behind = time.Time{}
+	}
+	return rows, reread
+}
+
+func (t *Tail) lost() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.pending, t.reread = nil, true
+}
+
+// read delivers from the log until a page comes back short. What commits after
+// that page's snapshot is handed over after it, so nothing falls between.
+func (t *Tail) read(ctx context.Context) error {
+	for {
+		var page []*Entry
+		err := t.store.View(ctx, func(r store.Reader) (err error) {
+			page, err = t.load(r, t.Delivered().Seq)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		t.deliver(page)
+		if len(page) < pageRows {
+			return nil
+		}
+	}
+}
+
+func (t *Tail) handedOver(rows []*store.LogRow) []*Entry {
+	from := t.Delivered().Seq
+	batch := make([]*Entry, 0, len(rows))
+	for _, row := range rows {
+		if row.Seq > from { // else a page of the log already had it
+			batch = append(batch, &Entry{Log: row, Entity: t.config.Entities[row.Entity], Row: row.Row, Own: true})
+		}
+	}
+	return batch
+}
+
+func (t *Tail) deliver(batch []*Entry) {
+	if len(batch) == 0 {
+		return
+	}
+	last := batch[len(batch)-1].Log
+	t.window.add(batch)
+	// Before the sink: whoever catches up while the sink is at work finds the
+	// batch in the window, and never waits for the slowest of the others.
+	t.delivered.Store(&store.Position{Seq: last.Seq, EventID: last.EventID})
+	t.config.Sink(batch)
+}

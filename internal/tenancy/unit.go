@@ -1,0 +1,175 @@
+// Package tenancy holds the units: one tenant in one datastore, with its
+// engine, tail, hub and streams, and all their goroutines.
+//
+// Open prepares a unit, Run is its life, and when Run has returned nothing of
+// it is left: no goroutine, no connection, no file. A write of one unit cannot
+// reach a stream of another (C1, Scope of the fan-out). A Unit is safe for
+// concurrent use. It may import whatever stands above it.
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rowcast/rowcast/event"
+	"github.com/rowcast/rowcast/internal/access"
+	"github.com/rowcast/rowcast/internal/engine"
+	"github.com/rowcast/rowcast/internal/hub"
+	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/stream"
+	"github.com/rowcast/rowcast/internal/tail"
+	"github.com/rowcast/rowcast/schema"
+)
+
+// Config is what a Unit stands on.
+type Config struct {
+	Tenant    string
+	Datastore string
+	Origin    string // this instance
+	Model     *schema.Model
+	Policies  map[string]*access.Policy // of the model's entities, by name
+	// Driver opens the datastore; committed must be called with each commit's
+	// log rows, in order, before the writers are answered.
+	Driver    func(ctx context.Context, committed func([]*store.LogRow)) (store.Store, error)
+	IDs       *event.Source
+	Retention time.Duration // of the log; defaults to 24 h
+	MaxRows   int
+	MaxQuery  time.Duration
+	Limit     *stream.Limit
+	Logger    *slog.Logger
+	Now       func() time.Time // defaults to time.Now
+}
+
+// Unit is one tenant in one datastore.
+type Unit struct {
+	config  Config
+	store   store.Store
+	Engine  *engine.Engine
+	Tail    *tail.Tail
+	Hub     *hub.Hub
+	Streams *stream.Server
+	health  health
+}
+
+// Open opens the datastore, creates what the model needs in it, and prepares
+// the unit. The error may be document.Refusals. A failed Open leaves nothing open.
+func Open(ctx context.Context, c Config) (_ *Unit, err error) {
+	c = withDefaults(c)
+	u := &Unit{config: c, Hub: hub.New(c.Now)}
+	entities := c.entities()
+	// The tail exists before the store, and gets the store below: a commit
+	// can only be handed over after Open, when both are there.
+	u.Tail = tail.New(tail.Config{Entities: byName(entities), Sink: u.Hub.Publish, Logger: c.Logger, Now: c.Now})
+	u.store, err = c.Driver(ctx, u.Tail.Offer)
+	if err != nil {
+		return nil, fmt.Errorf("datastore %s of tenant %s: %w", c.Datastore, c.Tenant, err)
+	}
+	u.Tail.Follow(u.store)
+	if err := u.prepare(ctx, entities); err != nil {
+		return nil, errors.Join(err, u.store.Close())
+	}
+	return u, nil
+}
+
+func withDefaults(c Config) Config {
+	if c.Retention == 0 {
+		c.Retention = 24 * time.Hour
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	c.Logger = c.Logger.With("tenant", c.Tenant, "datastore", c.Datastore)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// entities returns those that live in this datastore.
+func (c Config) entities() []*schema.Entity {
+	var own []*schema.Entity
+	for _, e := range c.Model.Entities {
+		if e.Datastore == c.Datastore {
+			own = append(own, e)
+		}
+	}
+	return own
+}
+
+func byName(entities []*schema.Entity) map[string]*schema.Entity {
+	m := make(map[string]*schema.Entity, len(entities))
+	for _, e := range entities {
+		m[e.Name] = e
+	}
+	return m
+}
+
+func (u *Unit) prepare(ctx context.Context, entities []*schema.Entity) error {
+	if err := u.migrate(ctx, entities); err != nil {
+		return err
+	}
+	cursors, err := u.store.Secret(ctx, "cursors")
+	if err != nil {
+		return err
+	}
+	bookmarks, err := u.store.Secret(ctx, "bookmarks")
+	if err != nil {
+		return err
+	}
+	policies := map[string]*access.Policy{}
+	for _, e := range entities {
+		policies[e.Name] = u.config.Policies[e.Name]
+	}
+	u.Engine, err = engine.New(engine.Config{
+		Tenant: u.config.Tenant, Origin: u.config.Origin, Model: u.config.Model, Policies: policies, Store: u.store,
+		Now: u.config.Now, NewID: u.config.IDs.Next, Secret: cursors,
+		MaxRows: u.config.MaxRows, MaxQuery: u.config.MaxQuery, Logger: u.config.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	u.Streams, err = stream.New(stream.Config{
+		Tenant: u.config.Tenant, Model: u.config.Model, Entities: entities, Engine: u.Engine, Store: u.store,
+		Tail: u.Tail, Hub: u.Hub, Secret: bookmarks, Limit: u.config.Limit, Now: u.config.Now, Logger: u.config.Logger,
+	})
+	return err
+}
+
+func (u *Unit) migrate(ctx context.Context, entities []*schema.Entity) error {
+	plan := store.Plan{Entities: entities, Indexes: map[*schema.Entity][][]int{}}
+	for _, e := range entities {
+		for _, field := range u.config.Policies[e.Name].EqualityColumns() {
+			plan.Indexes[e] = append(plan.Indexes[e], []int{field})
+		}
+	}
+	report, err := u.store.Migrate(ctx, plan)
+	if err != nil {
+		return err
+	}
+	for _, made := range report.Created {
+		u.config.Logger.Info("created in the datastore", "what", made)
+	}
+	for _, warning := range report.Warnings {
+		u.config.Logger.Warn(warning)
+	}
+	return nil
+}
+
+// Run is the unit's life: it returns when ctx is done and everything is closed.
+// Whoever ends ctx has let the streams end before (Unit.Hub.Close).
+func (u *Unit) Run(ctx context.Context) error {
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { return u.Tail.Run(running) })
+	group.Go(func() error { return u.Hub.Run(running) })
+	group.Go(func() error { return u.prune(running) })
+	group.Go(func() error { return u.watch(running) })
+	return errors.Join(group.Wait(), u.store.Close())
+}
+
+// Name returns tenant and datastore.
+func (u *Unit) Name() (tenant, datastore string) { return u.config.Tenant, u.config.Datastore }
