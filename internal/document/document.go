@@ -1,13 +1,24 @@
-// Package document reads YAML strictly: one walker over the syntax tree for
+// Package document reads YAML strictly: one reader over the syntax tree for
 // schema files and the boot document alike, which knows the exact place of
 // everything and collects every refusal instead of stopping at the first.
 //
-// It imports nothing of rowcast.
+// Parse yields a tree of Nodes or refusals, never both. Typed access (Node.Text,
+// Node.Map and so on) adds a refusal to a list and goes on with a zero value, so
+// that one run names every fault of a file. What a reader of the file could
+// take for something else is refused by name: anchors, aliases, merge keys,
+// tags, directives, explicit keys, several documents, a key given twice. A
+// quoted scalar is text and never a number; a number is no text.
+//
+// Hostile input costs little: size, number of tokens and depth are bounded
+// before a tree is built.
+//
+// A parsed tree is immutable and safe for concurrent use; a Refusals and a Map
+// belong to one goroutine. The package imports nothing of rowcast.
 package document
 
 import "fmt"
 
-// Pos is a place in a file. Line and Col count from 1.
+// Pos is a place in a file. Line and Col count from 1; Col counts characters.
 type Pos struct {
 	File string
 	Line int
@@ -16,13 +27,3 @@ type Pos struct {
 
 // String returns file:line:col.
 func (p Pos) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col) }
-
-// Refusal is one reason not to boot: where, what is wrong, and the way out.
-type Refusal struct {
-	Pos     Pos
-	Message string // what is wrong, naming the key, then the way out
-	Snippet string // the source line with a caret below, or ""
-}
-
-// Refusals is every reason found, in file order. A non-empty Refusals is an error.
-type Refusals []Refusal
