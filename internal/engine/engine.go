@@ -1,14 +1,27 @@
 // Package engine is the only door to rows: it authorises, validates, writes,
 // logs and commits, and it is the only place that calls the store for rows.
+//
+// It guarantees that no row and no part of one leaves without a Grant, that no
+// write leaves a row which the writer's own rules refuse, and that a change and
+// its log rows are one transaction: both are there or neither is. Filters,
+// order, conflicts and preconditions tell a caller nothing that a read would not.
+//
+// An Engine and everything it hands out are safe for concurrent use; it starts
+// no goroutine and needs no closing. It stands on value, document, schema,
+// fault, predicate, script, access, render and store. DESIGN.md beside this file
+// says in which order a write is judged, and why.
 package engine
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"log/slog"
 	"time"
 
+	"github.com/rowcast/rowcast/fault"
 	"github.com/rowcast/rowcast/internal/access"
+	"github.com/rowcast/rowcast/internal/document"
 	"github.com/rowcast/rowcast/internal/store"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
@@ -30,32 +43,107 @@ type Config struct {
 }
 
 // Engine serves the entities of one unit. Safe for concurrent use.
-type Engine struct{}
+type Engine struct {
+	config   Config
+	entities []*schema.Entity
+	byName   map[string]*entity
+	sealer   *sealer
+}
 
-// New compiles conditions and prepares an Engine. The error is document.Refusals.
-func New(c Config) (*Engine, error) { panic("not written") }
+// New compiles conditions and prepares an Engine. What the schema gets wrong is
+// a document.Refusals; any other error is a Config without NewID or Secret.
+func New(c Config) (*Engine, error) {
+	if c.NewID == nil || c.Store == nil || c.Model == nil {
+		return nil, errors.New("engine: Config needs Model, Store and NewID")
+	}
+	sealer, err := newSealer(c.Secret)
+	if err != nil {
+		return nil, err
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	c.MaxRows = cmp.Or(c.MaxRows, 10_000)
+	c.MaxQuery = cmp.Or(c.MaxQuery, 5*time.Second)
+	e := &Engine{config: c, byName: map[string]*entity{}, sealer: sealer}
+	return e, e.compile()
+}
+
+func (e *Engine) compile() error {
+	var refusals document.Refusals
+	for _, s := range e.config.Model.Entities {
+		policy, served := e.config.Policies[s.Name]
+		if !served {
+			continue
+		}
+		ent, refused := compileEntity(e.config.Model, policy)
+		refusals = append(refusals, refused...)
+		e.entities = append(e.entities, s)
+		e.byName[s.Name] = ent
+	}
+	if len(refusals) > 0 {
+		return refusals
+	}
+	return nil
+}
+
+// Policy returns the compiled access of an entity that this engine serves.
+func (e *Engine) Policy(name string) (*access.Policy, bool) {
+	ent, ok := e.byName[name]
+	if !ok {
+		return nil, false
+	}
+	return ent.policy, true
+}
+
+// Entities returns the entities this engine serves, in declared order. The
+// slice is the engine's own: read it only.
+func (e *Engine) Entities() []*schema.Entity { return e.entities }
+
+// Store returns the datastore beneath. Whoever reads rows from it judges them
+// with a Grant before a caller sees anything of them.
+func (e *Engine) Store() store.Store { return e.config.Store }
 
 // Grant judges whether the principal may take the action on the entity at all:
 // fault entity_not_found, forbidden.
-func (e *Engine) Grant(pr *access.Principal, entity string, a access.Action) (*access.Grant, error) {
-	panic("not written")
+func (e *Engine) Grant(pr *access.Principal, name string, a access.Action) (*access.Grant, error) {
+	ent, ok := e.byName[name]
+	if !ok {
+		return nil, fault.New(fault.EntityNotFound, "there is no entity %q here", name)
+	}
+	g, err := ent.policy.Grant(pr)
+	if err != nil {
+		// The grant stands all the same: a rule that fails denies what it governs.
+		e.config.Logger.Warn("an access rule failed and denies", "entity", name, "error", err)
+	}
+	if err := permit(ent, g, a); err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
-// Member is one key of a JSON object as sent.
-type Member struct {
-	Name string
-	Raw  json.RawMessage
+// entity returns the engine's own knowledge of the grant's entity, once more
+// holding the grant to the action: a grant taken for a read opens no write.
+func (e *Engine) entity(g *access.Grant, a access.Action) (*entity, error) {
+	ent, ok := e.byName[g.Policy.Entity.Name]
+	if !ok {
+		return nil, fault.New(fault.EntityNotFound, "there is no entity %q here", g.Policy.Entity.Name)
+	}
+	return ent, permit(ent, g, a)
 }
 
-// Body is a decoded JSON object, keys in the order sent.
-type Body []Member
+func permit(ent *entity, g *access.Grant, a access.Action) error {
+	if g.Can(a) {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "you may not %s rows of %s", a, ent.Name)
+}
 
-// DecodeBody reads exactly one JSON object: no duplicate key, no invalid UTF-8,
-// nothing after it, at most 64 deep. Fault malformed_body.
-func DecodeBody(data []byte) (Body, error) { panic("not written") }
-
-// DecodeBodies reads a JSON array of objects, or NDJSON (ndjson true).
-func DecodeBodies(data []byte, ndjson bool) ([]Body, error) { panic("not written") }
+// now is the present in the form the log keeps.
+func (e *Engine) now() time.Time { return e.config.Now().UTC().Truncate(time.Microsecond) }
 
 // Options go with one write.
 type Options struct {
@@ -74,88 +162,23 @@ type Outcome struct {
 	Again bool // an Idempotency-Key answered it; nothing was written
 }
 
-// Get returns the row the grant may read: fault not_found otherwise.
-func (e *Engine) Get(ctx context.Context, g *access.Grant, id string) (store.Row, error) {
-	panic("not written")
-}
-
-// Probe performs the read that opening a stream stands on: one row at most, under the grant.
-func (e *Engine) Probe(ctx context.Context, g *access.Grant) error { panic("not written") }
-
-// Create inserts one row.
-func (e *Engine) Create(ctx context.Context, g *access.Grant, b Body, o Options) (*Outcome, error) {
-	panic("not written")
-}
-
-// Replace is PUT.
-func (e *Engine) Replace(ctx context.Context, g *access.Grant, id string, b Body, o Options) (*Outcome, error) {
-	panic("not written")
-}
-
-// Patch merges top-level keys.
-func (e *Engine) Patch(ctx context.Context, g *access.Grant, id string, b Body, o Options) (*Outcome, error) {
-	panic("not written")
-}
-
-// Delete removes a row, or marks it where the entity inherits softdelete.
-func (e *Engine) Delete(ctx context.Context, g *access.Grant, id string, o Options) (*Outcome, error) {
-	panic("not written")
-}
-
-// Restore brings back a soft-deleted row.
-func (e *Engine) Restore(ctx context.Context, g *access.Grant, id string, o Options) (*Outcome, error) {
-	panic("not written")
-}
-
-// Purge removes a row for good.
-func (e *Engine) Purge(ctx context.Context, g *access.Grant, id string, o Options) (*Outcome, error) {
-	panic("not written")
-}
-
-// PatchMany and DeleteMany write every row that passes the filter in rawQuery and both the read and the action's row rules.
-func (e *Engine) PatchMany(ctx context.Context, g *access.Grant, rawQuery string, b Body) (changed int, err error) {
-	panic("not written")
-}
-
-// DeleteMany is PatchMany's sister.
-func (e *Engine) DeleteMany(ctx context.Context, g *access.Grant, rawQuery string) (changed int, err error) {
-	panic("not written")
-}
-
-// Bulk inserts many rows in one transaction and returns their ids in order.
-func (e *Engine) Bulk(ctx context.Context, g *access.Grant, bs []Body, o Options) (ids []value.Value, again bool, err error) {
-	panic("not written")
-}
-
-// Step is one write of a transaction.
-type Step struct {
-	Op     string // create, update, delete
-	Entity string
-	ID     string
-	Data   Body
-}
-
-// Transaction takes all steps or none. A fault names the step as writes[i].
-func (e *Engine) Transaction(ctx context.Context, pr *access.Principal, steps []Step, o Options) ([]*Outcome, error) {
-	panic("not written")
-}
-
-// ListRequest is the query of a list.
-type ListRequest struct {
-	RawQuery string // filter…, sort, limit, offset, cursor, fields, count, deleted; anything else is bad_parameter
-}
-
-// Page is one page of a list.
-type Page struct {
-	Rows   []store.Row
-	Keep   func(field int) bool // fields=; nil: all
-	Limit  int
-	Offset *int   // nil with a cursor
-	Total  *int64 // nil without count=true
-	Next   string // sealed cursor; "" at the end
-}
-
-// List returns the rows the grant may read.
-func (e *Engine) List(ctx context.Context, g *access.Grant, r ListRequest) (*Page, error) {
-	panic("not written")
+// asFault turns what came out of the store into a fault. What is no fault
+// already says nothing of its cause to the caller; the cause stays for the log.
+func asFault(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := fault.Of(err); ok {
+		return err
+	}
+	switch {
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrClosed):
+		return fault.New(fault.Unavailable, "the datastore cannot be reached; try again shortly").Because(err)
+	case errors.Is(err, store.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
+		return fault.New(fault.Timeout, "the request took too long; narrow its filter or send fewer rows").Because(err)
+	case errors.Is(err, context.Canceled):
+		return fault.New(fault.Timeout, "the request was cancelled before its turn came; nothing was written").Because(err)
+	default:
+		return fault.New(fault.Internal, "something went wrong here; the log has the cause").Because(err)
+	}
 }

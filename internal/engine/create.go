@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/rowcast/rowcast/internal/access"
+	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/value"
+	"github.com/rowcast/rowcast/schema"
+)
+
+// Create inserts one row. Faults: forbidden, precondition_failed (there is no
+// row yet that If-Match could name), invalid, row_refused, conflict,
+// idempotency_mismatch, event_condition_failed, and those of the datastore.
+func (e *Engine) Create(ctx context.Context, g *access.Grant, b Body, o Options) (*Outcome, error) {
+	ent, err := e.entity(g, access.Create)
+	if err != nil {
+		return nil, err
+	}
+	key, err := newKey(g.Principal, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := absent(o); err != nil {
+		return nil, err
+	}
+	row, in := e.draft(ent, g, b)
+	if err := in.invalid(); err != nil {
+		return nil, err
+	}
+	var out *Outcome
+	err = e.write(ctx, false, func(w *writing) error {
+		again, err := w.recall(key, g)
+		if err != nil || again != nil {
+			out = first(again)
+			return err
+		}
+		if out, err = w.create(ent, g, row, in.sent, false); err != nil {
+			return err
+		}
+		return w.remember(key, out)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// create inserts a draft and publishes it. The row as written is judged before
+// the store can find a conflict, so that a caller learns of no row by trying to
+// write where it may not; only an id that the store draws must be drawn first.
+func (w *writing) create(ent *entity, g *access.Grant, draft store.Row, sent []string, bulk bool) (*Outcome, error) {
+	row := slices.Clone(draft)
+	ent.stamp(row, g.Principal, w.now, true)
+	drawn := row[ent.ID].IsNull()
+	if !drawn {
+		if err := ent.leave(g, row); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.tx.Insert(ent.Entity, row); err != nil {
+		return nil, ent.conflict(g, err)
+	}
+	if drawn {
+		if err := ent.leave(g, row); err != nil {
+			return nil, err
+		}
+	}
+	err := w.publish(ent, g, &change{op: schema.Create, fine: "created", after: row, sent: sent, bulk: bulk})
+	if err != nil {
+		return nil, err
+	}
+	return ent.outcome(g, row[ent.ID], row), nil
+}
+
+func (ent *entity) outcome(g *access.Grant, id value.Value, row store.Row) *Outcome {
+	return &Outcome{Grant: g, ID: id, Row: ent.shown(g, row)}
+}
