@@ -2,18 +2,31 @@
 // make a Grant, and the Grant guards every read and write of rowcast: REST,
 // streams and deliveries alike.
 //
-// Policies and Grants are immutable and safe for concurrent use. It may import
-// value, document, schema, predicate and script.
+// What it guarantees:
+//   - What is not granted is denied. A script that fails denies, a name it yields
+//     that is no action or field grants nothing, and without access.actions an
+//     anonymous caller may do nothing.
+//   - No cell leaves without a Grant: Show is the only way from a cell to what a
+//     principal sees of it.
+//
+// Which row rules judge an action (DESIGN section 4):
+//
+//	action   rules that judge it, in this order of preference
+//	read     those that name read
+//	create   those that name create, read (the row as written, after any write)
+//	update   those that name update, read
+//	delete   those that name delete, read
+//	restore  those that name restore, update, read
+//	purge    those that name purge, delete, read
+//
+// Rules for one action OR together. An action with no rule anywhere in its line
+// is not restricted. That update and delete fall back on read takes nothing
+// away: a row that the read rules hide is 404 to every write. It only means
+// that no action ever reaches further than a read, whatever its caller forgets.
+//
+// Policies and Grants are immutable and safe for concurrent use. The package may
+// import value, document, schema, predicate and script.
 package access
-
-import (
-	"time"
-
-	"github.com/rowcast/rowcast/internal/document"
-	"github.com/rowcast/rowcast/internal/predicate"
-	"github.com/rowcast/rowcast/internal/value"
-	"github.com/rowcast/rowcast/schema"
-)
 
 // Action is something a Grant may allow.
 type Action uint8
@@ -30,61 +43,35 @@ const (
 	actionCount
 )
 
-// Principal is a verified caller.
-type Principal struct {
-	ID        string // "" when Anonymous
-	Anonymous bool
-	Roles     []string
-	Tenant    string
-	Claims    map[string]any
-	Expires   time.Time // zero: never
+var actionNames = [actionCount]string{"create", "read", "update", "delete", "restore", "purge", "unmask"}
+
+// String returns the action's name in a schema.
+func (a Action) String() string {
+	if a < actionCount {
+		return actionNames[a]
+	}
+	return "unknown action"
 }
 
-// HasRole reports whether the principal bears the role.
-func (p *Principal) HasRole(role string) bool { panic("not written") }
-
-// Policy is the compiled access section of one entity.
-type Policy struct {
-	Entity *schema.Entity
+// ParseAction returns the action of that name, or false.
+func ParseAction(name string) (Action, bool) {
+	for a, n := range actionNames {
+		if n == name {
+			return Action(a), true
+		}
+	}
+	return 0, false
 }
 
-// Compile compiles access, row rules and masks of an entity.
-func Compile(e *schema.Entity) (*Policy, document.Refusals) { panic("not written") }
+// ActionNames returns the names of all actions, in the order of the constants.
+func ActionNames() []string { return append([]string(nil), actionNames[:]...) }
 
-// HasRowRules reports whether the entity has row rules.
-func (p *Policy) HasRowRules() bool { return len(p.Entity.RowRules) > 0 }
+// actionSet is a set of actions, a bit each.
+type actionSet uint16
 
-// RuleColumns returns the fields that row rules name: what a log row's guard keeps.
-func (p *Policy) RuleColumns() []int { panic("not written") }
+const allActions = actionSet(1<<actionCount - 1)
 
-// EqualityColumns returns the fields that row rules compare for equality: what boot indexes.
-func (p *Policy) EqualityColumns() []int { panic("not written") }
+// usual is what an authenticated caller may do where access.actions is absent.
+const usual = actionSet(1<<Create | 1<<Read | 1<<Update | 1<<Delete | 1<<Restore)
 
-// Grant is what one principal may do with one entity.
-type Grant struct {
-	Policy    *Policy
-	Principal *Principal
-}
-
-// Grant evaluates the policy for a principal. An error in a script denies, and is returned as a warning for the log.
-func (p *Policy) Grant(pr *Principal) (*Grant, error) { panic("not written") }
-
-// Can reports whether the action is allowed on the entity at all.
-func (g *Grant) Can(a Action) bool { panic("not written") }
-
-// Reads reports whether the field is readable (perhaps masked).
-func (g *Grant) Reads(field int) bool { panic("not written") }
-
-// ReadsPlain reports whether the field is readable and not masked for this principal: only such may be filtered, sorted or compared.
-func (g *Grant) ReadsPlain(field int) bool { panic("not written") }
-
-// Rows returns the predicate that judges a row for the action: for Read,
-// Update, Delete, Restore, Purge the row before; for Create the row as written.
-// Always without row rules.
-func (g *Grant) Rows(a Action) *predicate.Predicate { panic("not written") }
-
-// Show returns what the principal sees in the cell: the value, the masked value, or NULL and false where it may not read the field.
-func (g *Grant) Show(field int, v value.Value) (value.Value, bool) { panic("not written") }
-
-// ViewKey is equal for grants that show the same bytes for the same row (readable and masked fields; not the row rules).
-func (g *Grant) ViewKey() string { panic("not written") }
+func (s actionSet) has(a Action) bool { return a < actionCount && s&(1<<a) != 0 }

@@ -11,8 +11,9 @@ const memoryBudget = 100_000
 
 // machine is what one run needs, kept for the next one.
 type machine struct {
-	vm  vm.VM
-	env map[string]any
+	vm    vm.VM
+	env   map[string]any
+	frame frame
 }
 
 var machines = sync.Pool{New: func() any {
@@ -22,6 +23,7 @@ var machines = sync.Pool{New: func() any {
 // release gives the machine back without the values it has seen.
 func (m *machine) release() {
 	clear(m.env)
+	m.frame = frame{}
 	stack := m.vm.Stack[:cap(m.vm.Stack)]
 	clear(stack)
 	m.vm.Stack = stack[:0]

@@ -77,7 +77,7 @@ func (p *Program) Fields() []int { return p.fields }
 // true. nil and false are the empty list. Anything else is an error, and then
 // there are no names.
 func (p *Program) RunAccess(u User) (names []string, all bool, err error) {
-	out, err := p.run(&frame{user: u})
+	out, err := p.run(frame{user: u})
 	if err != nil {
 		return nil, false, err
 	}
@@ -105,7 +105,7 @@ func (p *Program) RunAccess(u User) (names []string, all bool, err error) {
 // RunCondition reports whether the condition is truthy. An error aborts the
 // write (C1, events).
 func (p *Program) RunCondition(c Change) (bool, error) {
-	out, err := p.run(&frame{
+	out, err := p.run(frame{
 		payload: c.Payload, old: c.Old,
 		operation: c.Operation, user: c.User, tenant: c.Tenant,
 	})
@@ -114,17 +114,18 @@ func (p *Program) RunCondition(c Change) (bool, error) {
 
 // RunFilter reports whether the filter is truthy. An error delivers nothing.
 func (p *Program) RunFilter(d Delivery) (bool, error) {
-	out, err := p.run(&frame{payload: d.Payload, event: d.Event, user: d.User})
+	out, err := p.run(frame{payload: d.Payload, event: d.Event, user: d.User})
 	return err == nil && truthy(out), err
 }
 
-func (p *Program) run(f *frame) (any, error) {
+func (p *Program) run(f frame) (any, error) {
 	m := machines.Get().(*machine)
 	defer m.release()
+	m.frame = f
 	code := p.plain
 	for i := range p.slots {
 		s := &p.slots[i]
-		x := s.load(f)
+		x := s.load(&m.frame)
 		if x == unknown {
 			code = p.guarded
 		}

@@ -197,6 +197,8 @@ func TestRefusalsNameThePlaceAndTheWayOut(t *testing.T) {
 		{`payload.tags[payload.total]`, "10:42", `must be written out`},
 		{`payload.title matches payload.status`, "10:51", `must be written out`},
 		{`payload.title matches "("`, "10:43", `no RE2 regular expression`},
+		{`payload.title matches "(a{90}b?){10}"`, "10:43", `too costly`},
+		{strings.Repeat("1 < (", 40) + "1 < payload.total < 2" + strings.Repeat(" ? 1 : 0) < 2", 40), "", `too large`},
 		{`all(payload.tags, # == 1)`, "10:21", `all() is not served`},
 		{`any(payload.tags, {# == 1})`, "10:21", `any() is not served`},
 		{`filter(payload.tags, true)`, "10:21", `filter() is not served`},

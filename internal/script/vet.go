@@ -2,7 +2,7 @@ package script
 
 import (
 	"fmt"
-	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 
@@ -19,6 +19,7 @@ const (
 	maxNodes    = 2000
 	maxElements = 1000 // of one list or map
 	maxAdds     = 32
+	maxPattern  = 500 // instructions of a compiled pattern: each character of a text may visit them all
 )
 
 // functions are what a script may call: their cost and their result are at most
@@ -45,6 +46,7 @@ type vetter struct {
 	used     map[string]slot
 	calls    map[int]string
 	adds     int
+	visits   int
 	refusals document.Refusals
 }
 
@@ -62,7 +64,15 @@ func (v *vetter) all(nodes ...ast.Node) {
 	}
 }
 
+// node judges a node and what is below it. The parser puts the middle of 1 < x < 2
+// in the tree twice, so nested ones double with each level: visits bounds that.
 func (v *vetter) node(n ast.Node) {
+	if v.visits++; v.visits > maxNodes {
+		if v.visits == maxNodes+1 {
+			v.refuse(n, "the expression is too large: chained comparisons (a < b < c) inside one another multiply")
+		}
+		return
+	}
 	switch n := n.(type) {
 	case *ast.NilNode, *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.StringNode:
 	case *ast.IdentifierNode:
@@ -161,8 +171,14 @@ func (v *vetter) pattern(n *ast.BinaryNode) {
 		v.refuse(n.Right, "the pattern of matches must be written out as a text, so that it is checked before anything runs")
 		return
 	}
-	if _, err := regexp.Compile(s.Value); err != nil {
+	parsed, err := syntax.Parse(s.Value, syntax.Perl)
+	if err != nil {
 		v.refuse(s, "the pattern of matches is no RE2 regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return
+	}
+	code, err := syntax.Compile(parsed.Simplify())
+	if err != nil || len(code.Inst) > maxPattern {
+		v.refuse(s, "the pattern of matches is too costly; at most %d steps of a compiled pattern are served, and each {n} repeats its part n times", maxPattern)
 	}
 }
 
