@@ -3,12 +3,14 @@
 // SQL's three-valued logic, and rendered as SQL, with the same answer both ways
 // for every row. What cannot be decided alike in both is refused when parsed.
 //
-// A Tree and a Predicate are immutable and safe for concurrent use.
+// A Tree and a Predicate are immutable and safe for concurrent use. Neither
+// starts a goroutine, and Eval does not allocate.
 // It may import value, document, schema and fault.
 package predicate
 
 import (
-	"github.com/rowcast/rowcast/internal/document"
+	"slices"
+
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
 )
@@ -16,12 +18,25 @@ import (
 // Truth is SQL's: False, Unknown or True.
 type Truth int8
 
-// The three truths.
+// The three truths. Their order makes "and" a minimum, "or" a maximum and "not"
+// a change of sign.
 const (
 	False Truth = iota - 1
 	Maybe       // unknown
 	True
 )
+
+// String returns the SQL word.
+func (t Truth) String() string {
+	switch t {
+	case True:
+		return "true"
+	case False:
+		return "false"
+	default:
+		return "unknown"
+	}
+}
 
 // Caller is what a row rule may ask of the principal.
 type Caller struct {
@@ -33,10 +48,91 @@ type Caller struct {
 }
 
 // Tree is a parsed rule or filter over one entity, not yet bound to a caller.
-type Tree struct{ root any }
+type Tree struct{ root term }
 
 // Predicate is a Tree with every part that has no row in it already decided.
-type Predicate struct{ root any }
+type Predicate struct{ root node }
+
+// Columns returns the positions of the fields the tree names, ascending.
+func (t *Tree) Columns() []int {
+	return t.collect(func(l *leaf) []int { return l.fields })
+}
+
+// EqualityColumns returns the fields, ascending, that the tree compares for
+// equality (==, in) with something that is no field: those an index helps.
+func (t *Tree) EqualityColumns() []int {
+	return t.collect(func(l *leaf) []int {
+		if l.equality && !l.negated {
+			return l.fields
+		}
+		return nil
+	})
+}
+
+func (t *Tree) collect(fields func(*leaf) []int) []int {
+	var found []int
+	t.root.walk(func(l *leaf) { found = append(found, fields(l)...) })
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// Bind decides the parts that have no row in them. What can then be true of no
+// row at all is a constant.
+func (t *Tree) Bind(c Caller) *Predicate { return &Predicate{root: t.root.bind(&c)} }
+
+// Always returns the predicate that is true of every row.
+func Always() *Predicate { return &Predicate{root: constant(True)} }
+
+// Never returns the predicate that is true of no row.
+func Never() *Predicate { return &Predicate{root: constant(False)} }
+
+// And joins predicates; a nil one counts as Always. And() is Always.
+func And(ps ...*Predicate) *Predicate { return &Predicate{root: allOf(roots(ps))} }
+
+// Or joins predicates; a nil one counts as Always. Or() is Never.
+func Or(ps ...*Predicate) *Predicate { return &Predicate{root: anyOf(roots(ps))} }
+
+func roots(ps []*Predicate) []node {
+	nodes := make([]node, len(ps))
+	for i, p := range ps {
+		nodes[i] = constant(True)
+		if p != nil {
+			nodes[i] = p.root
+		}
+	}
+	return nodes
+}
+
+// Eval decides a row (positions as in Entity.Fields). Unknown cells make what
+// needs them Maybe, null checks included. A row passes only with True.
+func (p *Predicate) Eval(row []value.Value) Truth { return p.root.eval(row) }
+
+// Constant reports a predicate that is the same for every row.
+func (p *Predicate) Constant() (Truth, bool) {
+	c, ok := p.root.(constant)
+	return Truth(c), ok
+}
+
+// Key is equal for predicates that decide alike: a canonical text in which
+// every value carries its class and its length, so that no two different
+// predicates share one. Predicates of different entities are not comparable.
+func (p *Predicate) Key() string { return string(p.root.key(nil)) }
+
+// Equality returns a field and the value it must equal for the predicate to be
+// true, where the predicate is such a comparison or a conjunction with one:
+// what an index over many predicates files it under.
+func (p *Predicate) Equality() (field int, v value.Value, ok bool) {
+	candidates := []node{p.root}
+	if g, isGroup := p.root.(*group); isGroup && g.and {
+		candidates = g.nodes
+	}
+	for _, n := range candidates {
+		if c, isCompare := n.(*compare); isCompare && c.op == equal {
+			return c.field.Index, c.value, true
+		}
+	}
+	return 0, value.Value{}, false
+}
 
 // Dialect is what differs between databases in the SQL of a predicate.
 type Dialect interface {
@@ -51,48 +147,3 @@ type Dialect interface {
 	// contains ("infix"), by bytes, with the text bound as the n-th value.
 	Has(kind, column string, n int) string
 }
-
-// ParseRule reads the row-rule subset of expr.
-func ParseRule(e *schema.Entity, s schema.Script) (*Tree, document.Refusals) { panic("not written") }
-
-// ParseQuery reads every parameter of a raw query string (without "?") whose
-// name begins with "filter". It returns nil where there is none. allowed says
-// which fields the caller may filter by; the error is a *fault.Fault with code
-// invalid_query and all FieldErrors.
-func ParseQuery(e *schema.Entity, rawQuery string, allowed func(field int) bool) (*Tree, error) {
-	panic("not written")
-}
-
-// Columns returns the positions of the fields the tree names, ascending.
-func (t *Tree) Columns() []int { panic("not written") }
-
-// EqualityColumns returns the fields that the tree compares for equality (==, in) with something that is no field.
-func (t *Tree) EqualityColumns() []int { panic("not written") }
-
-// Bind decides the parts that have no row in them.
-func (t *Tree) Bind(c Caller) *Predicate { panic("not written") }
-
-// Always returns the predicate that is true of every row; Never of none.
-func Always() *Predicate { panic("not written") }
-
-// Never is true of no row.
-func Never() *Predicate { panic("not written") }
-
-// And joins predicates; Or likewise. And() is Always, Or() is Never.
-func And(ps ...*Predicate) *Predicate { panic("not written") }
-
-// Or joins predicates.
-func Or(ps ...*Predicate) *Predicate { panic("not written") }
-
-// Eval decides a row (positions as in Entity.Fields). Unknown cells make what needs them Maybe.
-func (p *Predicate) Eval(row []value.Value) Truth { panic("not written") }
-
-// Constant reports a predicate that is the same for every row.
-func (p *Predicate) Constant() (Truth, bool) { panic("not written") }
-
-// Key is equal for predicates that decide alike (a canonical text).
-func (p *Predicate) Key() string { panic("not written") }
-
-// SQL renders the predicate. args are the values bound so far; the result's
-// args have the new ones appended.
-func (p *Predicate) SQL(d Dialect, args []value.Value) (string, []value.Value) { panic("not written") }

@@ -1,0 +1,156 @@
+package predicate
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/rowcast/rowcast/internal/value"
+	"github.com/rowcast/rowcast/schema"
+)
+
+// testDialect is SQLite's, as a driver renders it.
+type testDialect struct{}
+
+func (testDialect) Column(f *schema.Field) string {
+	return `"` + strings.ReplaceAll(f.Name, `"`, `""`) + `"`
+}
+func (testDialect) Placeholder(n int) string { return fmt.Sprintf("?%d", n) }
+func (testDialect) Like(column string, n int, fold bool) string {
+	return fmt.Sprintf("rowcast_like(?%d, %s, %d)", n, column, map[bool]int{false: 0, true: 1}[fold])
+}
+func (testDialect) Has(kind, column string, n int) string {
+	text, part := "CAST("+column+" AS BLOB)", fmt.Sprintf("CAST(?%d AS BLOB)", n)
+	switch kind {
+	case "prefix":
+		return fmt.Sprintf("substr(%s, 1, length(%s)) = %s", text, part, part)
+	case "suffix":
+		return fmt.Sprintf("substr(%s, max(length(%s) - length(%s) + 1, 1)) = %s", text, text, part, part)
+	default:
+		return fmt.Sprintf("instr(%s, %s) > 0", text, part)
+	}
+}
+
+// database is a real SQLite with one table of one entity.
+type database struct {
+	*sqlite3.Conn
+	entity *schema.Entity
+}
+
+func openDatabase(t testing.TB, e *schema.Entity, rows [][]value.Value) *database {
+	t.Helper()
+	conn, err := sqlite3.Open(":memory:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.CreateFunction("rowcast_like", 3, sqlite3.DETERMINISTIC|sqlite3.INNOCUOUS, sqlLike); err != nil {
+		t.Fatal(err)
+	}
+	columns := []string{}
+	for _, f := range e.Fields {
+		kind := map[value.Class]string{value.Int: "INTEGER", value.Float: "REAL", value.Text: "TEXT", value.Blob: "BLOB"}[f.Type.Class()]
+		columns = append(columns, testDialect{}.Column(f)+" "+kind)
+	}
+	if err := conn.Exec("CREATE TABLE t (" + strings.Join(columns, ", ") + ")"); err != nil {
+		t.Fatal(err)
+	}
+	db := &database{conn, e}
+	db.insert(t, rows)
+	return db
+}
+
+func sqlLike(ctx sqlite3.Context, args ...sqlite3.Value) {
+	if args[1].Type() == sqlite3.NULL {
+		return
+	}
+	pattern, ok := ctx.GetAuxData(0).(*Pattern)
+	if !ok {
+		pattern = CompileLike(args[0].Text(), args[2].Bool())
+		ctx.SetAuxData(0, pattern)
+	}
+	ctx.ResultBool(pattern.Match(args[1].Text()))
+}
+
+// insert writes the rows, in order, with rowids from 1.
+func (db *database) insert(t testing.TB, rows [][]value.Value) {
+	t.Helper()
+	marks := strings.TrimSuffix(strings.Repeat("?, ", len(db.entity.Fields)), ", ")
+	stmt, _, err := db.Prepare("INSERT INTO t VALUES (" + marks + ")")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stmt.Close()
+	for _, row := range rows {
+		bindAll(t, stmt, row)
+		if err := stmt.Exec(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// truths asks SQLite for the predicate's truth of every row.
+func (db *database) truths(t testing.TB, p *Predicate) []Truth {
+	t.Helper()
+	text, args := p.SQL(testDialect{}, nil)
+	stmt, _, err := db.Prepare("SELECT (" + text + ") FROM t ORDER BY rowid")
+	if err != nil {
+		t.Fatalf("%v\n%.2000s", err, text)
+	}
+	defer stmt.Close()
+	bindAll(t, stmt, args)
+	var out []Truth
+	for stmt.Step() {
+		switch {
+		case stmt.ColumnType(0) == sqlite3.NULL:
+			out = append(out, Maybe)
+		case stmt.ColumnInt64(0) == 1:
+			out = append(out, True)
+		default:
+			out = append(out, False)
+		}
+	}
+	if err := stmt.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func bindAll(t testing.TB, stmt *sqlite3.Stmt, args []value.Value) {
+	t.Helper()
+	for i, v := range args {
+		var err error
+		switch v.Class() {
+		case value.Null:
+			err = stmt.BindNull(i + 1)
+		case value.Int:
+			err = stmt.BindInt64(i+1, v.Int())
+		case value.Float:
+			err = stmt.BindFloat(i+1, v.Float())
+		case value.Text:
+			err = stmt.BindText(i+1, v.Text())
+		default:
+			err = stmt.BindBlob(i+1, []byte(v.Text()))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// sameTruths fails unless memory and SQLite give every row the same truth.
+func sameTruths(t testing.TB, db *database, rows [][]value.Value, p *Predicate) {
+	t.Helper()
+	got := db.truths(t, p)
+	if len(got) != len(rows) {
+		t.Fatalf("SQLite judged %d rows of %d", len(got), len(rows))
+	}
+	for i, row := range rows {
+		if want := p.Eval(row); got[i] != want {
+			text, args := p.SQL(testDialect{}, nil)
+			t.Fatalf("row %v\n%s %v\nSQLite says %s, memory says %s", row, text, args, got[i], want)
+		}
+	}
+}
