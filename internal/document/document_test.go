@@ -295,7 +295,7 @@ func TestRefusalsPrintLineAndSnippet(t *testing.T) {
 	if err := rs.Print(&b); err != nil {
 		t.Fatal(err)
 	}
-	want := "f.yaml:1:8: expected text, found 12; put it in quotes: \"12\"\n    c: [é, 12]\n           ^\n"
+	want := "f.yaml:1:8: c: expected text, found 12; put it in quotes: \"12\"\n    c: [é, 12]\n           ^\n"
 	if got := b.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

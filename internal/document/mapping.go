@@ -28,7 +28,7 @@ func (n *Node) Map(rs *Refusals, shape Shape) Map {
 		return m
 	}
 	if n.kind != Mapping {
-		rs.Add(n.Refusal("%s must be a mapping, found %s; write key: value, indented below", shape.What, n.describe()))
+		rs.Add(n.expected("%s must be a mapping, found %s; write key: value, indented below", shape.What, n.describe()))
 		return m
 	}
 	for _, member := range n.members {
@@ -52,7 +52,7 @@ func (n *Node) Members(rs *Refusals) []Member {
 		return nil
 	}
 	if n.kind != Mapping {
-		rs.Add(n.Refusal("expected a mapping, found %s; write key: value, indented below", n.describe()))
+		rs.Add(n.expected("expected a mapping, found %s; write key: value, indented below", n.describe()))
 		return nil
 	}
 	return n.members

@@ -35,7 +35,8 @@ type Node struct {
 	kind    Kind
 	style   style
 	text    string
-	hidden  bool // holds a secret
+	hidden  bool   // holds a secret
+	key     string // the key it stands under, for messages
 	items   []*Node
 	members []Member
 	src     *source
@@ -112,6 +113,15 @@ func (n *Node) Refusal(format string, args ...any) Refusal {
 // RefusalAt makes a refusal at the character at offset inside a scalar.
 func (n *Node) RefusalAt(offset int, format string, args ...any) Refusal {
 	return n.refusalAt(n.At(offset), fmt.Sprintf(format, args...))
+}
+
+// expected makes the refusal of a value that is not what its key wants.
+func (n *Node) expected(format string, args ...any) Refusal {
+	message := fmt.Sprintf(format, args...)
+	if n.key != "" {
+		message = n.key + ": " + message
+	}
+	return n.refusalAt(n.Pos, message)
 }
 
 func (n *Node) refusalAt(pos Pos, message string) Refusal {

@@ -80,7 +80,8 @@ type builder struct {
 	src      *source
 	refusals *Refusals
 	hide     []string
-	hidden   int // depth below a hidden key
+	hidden   int    // depth below a hidden key
+	key      string // the key the node stands under
 }
 
 func (b *builder) root(file *ast.File) *Node {
@@ -118,7 +119,7 @@ func (b *builder) node(n ast.Node) *Node {
 }
 
 func (b *builder) make(k Kind, n ast.Node) *Node {
-	return &Node{Pos: tokenPos(b.src, n.GetToken()), kind: k, src: b.src}
+	return &Node{Pos: tokenPos(b.src, n.GetToken()), kind: k, src: b.src, key: b.key}
 }
 
 func (b *builder) mapping(n ast.Node, values []*ast.MappingValueNode, flow bool) *Node {
@@ -144,12 +145,14 @@ func (b *builder) mapping(n ast.Node, values []*ast.MappingValueNode, flow bool)
 }
 
 func (b *builder) value(key *Node, n ast.Node) *Node {
+	defer func(above string) { b.key = above }(b.key)
+	b.key = key.text
 	if slices.Contains(b.hide, key.text) {
 		b.hidden++
 		defer func() { b.hidden-- }()
 	}
 	if n == nil || n.GetToken() == nil || n.GetToken().Type == token.ImplicitNullType {
-		return &Node{Pos: key.Pos, kind: Null, src: b.src}
+		return &Node{Pos: key.Pos, kind: Null, src: b.src, key: key.text}
 	}
 	return b.node(n)
 }

@@ -41,11 +41,11 @@ func (n *Node) Text(rs *Refusals) (string, bool) {
 	case n == nil:
 		return "", false
 	case n.kind != Scalar:
-		rs.Add(n.Refusal("expected text, found %s; write text, in quotes where in doubt", n.describe()))
+		rs.Add(n.expected("expected text, found %s; write text, in quotes where in doubt", n.describe()))
 	case n.style == bare && n.hidden:
-		rs.Add(n.Refusal("expected text, found a number or the like; put it in quotes"))
+		rs.Add(n.expected("expected text, found a number or the like; put it in quotes"))
 	case n.style == bare:
-		rs.Add(n.Refusal("expected text, found %s; put it in quotes: %q", n.text, n.text))
+		rs.Add(n.expected("expected text, found %s; put it in quotes: %q", n.text, n.text))
 	default:
 		return n.text, true
 	}
@@ -60,7 +60,7 @@ func (n *Node) Bool(rs *Refusals) (value, ok bool) {
 	if n.kind == Scalar && !n.Quoted() && (n.text == "true" || n.text == "false") {
 		return n.text == "true", true
 	}
-	rs.Add(n.Refusal("expected true or false, found %s; write it in lower case, without quotes", n.echo()))
+	rs.Add(n.expected("expected true or false, found %s; write it in lower case, without quotes", n.echo()))
 	return false, false
 }
 
@@ -78,7 +78,7 @@ func (n *Node) Int(rs *Refusals, lo, hi int64) (int64, bool) {
 	if hi == math.MaxInt64 || hi == math.MaxInt {
 		bounds = fmt.Sprintf("from %d up", lo)
 	}
-	rs.Add(n.Refusal("expected a whole number %s, found %s; write it in digits, without quotes", bounds, n.echo()))
+	rs.Add(n.expected("expected a whole number %s, found %s; write it in digits, without quotes", bounds, n.echo()))
 	return 0, false
 }
 
@@ -100,7 +100,7 @@ func (n *Node) Duration(rs *Refusals, lo, hi time.Duration) (time.Duration, bool
 			return d, true
 		}
 	}
-	rs.Add(n.Refusal("expected a time span from %v to %v, found %s; write a number with its unit, such as 10s", lo, hi, n.echo()))
+	rs.Add(n.expected("expected a time span from %v to %v, found %s; write a number with its unit, such as 10s", lo, hi, n.echo()))
 	return 0, false
 }
 
@@ -114,7 +114,7 @@ func (n *Node) Size(rs *Refusals, lo, hi int64) (int64, bool) {
 			return size, true
 		}
 	}
-	rs.Add(n.Refusal("expected a size from %d to %d bytes, found %s; write bytes, or a number with KiB, MiB or GiB", lo, hi, n.echo()))
+	rs.Add(n.expected("expected a size from %d to %d bytes, found %s; write bytes, or a number with KiB, MiB or GiB", lo, hi, n.echo()))
 	return 0, false
 }
 
@@ -148,7 +148,7 @@ func (n *Node) OneOf(rs *Refusals, choices ...string) (string, bool) {
 			}
 		}
 	}
-	rs.Add(n.Refusal("%s is none of %s; %s", n.echo(), strings.Join(choices, ", "), WayOut(n.text, choices)))
+	rs.Add(n.expected("%s is none of %s; %s", n.echo(), strings.Join(choices, ", "), WayOut(n.text, choices)))
 	return "", false
 }
 
@@ -158,7 +158,7 @@ func (n *Node) List(rs *Refusals) []*Node {
 		return nil
 	}
 	if n.kind != Sequence {
-		rs.Add(n.Refusal("expected a list, found %s; write [a, b], or one - item a line", n.describe()))
+		rs.Add(n.expected("expected a list, found %s; write [a, b], or one - item a line", n.describe()))
 		return nil
 	}
 	return n.items
