@@ -64,7 +64,7 @@ func fanout(ctx context.Context, l *lab) ([]Row, error) {
 		return nil, err
 	}
 	per := func(name string) float64 { return micro(cpu[name]) / float64(max(1, frames[name])) }
-	return []Row{{
+	return []Row{Row{
 		Figure: fmt.Sprintf("server CPU a frame, open stream, N = %d, four writers that never pause", l.streams), Unit: "µs",
 		Rowcast: per("rowcast"), Floor: per("floor"),
 	}.atMostOfFloor(1.0)}, nil
