@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -35,7 +36,16 @@ type Source struct {
 	Cooldown time.Duration // least time between two looks that an unknown key id causes. Defaults to 10 seconds
 }
 
-// Validate says what is wrong with s, or nil.
+// SourceError says which key of a Source is wrong.
+type SourceError struct {
+	Key     string // alg, secret, publickey or jwks; "" for the source as a whole
+	Message string
+}
+
+// Error implements error.
+func (e *SourceError) Error() string { return e.Message }
+
+// Validate says what is wrong with s: nil or a *SourceError.
 func (s Source) Validate() error {
 	given := 0
 	for _, is := range []bool{s.Secret != nil, s.PublicKey != nil, s.JWKS != ""} {
@@ -44,19 +54,19 @@ func (s Source) Validate() error {
 		}
 	}
 	if given != 1 {
-		return errors.New("give exactly one of secret, publickey and jwks")
+		return &SourceError{"", "a source of keys needs exactly one of secret, publickey and jwks"}
 	}
 	if s.Secret != nil && len(s.Secret) < MinSecret {
-		return fmt.Errorf("the secret has %d bytes and needs at least %d; make one with: openssl rand -hex 32", len(s.Secret), MinSecret)
+		return &SourceError{"secret", fmt.Sprintf("the secret has %d bytes and needs at least %d; make one with: openssl rand -hex 32", len(s.Secret), MinSecret)}
 	}
 	if s.JWKS != "" {
 		if u, err := url.Parse(s.JWKS); err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" {
-			return errors.New("jwks is not an http or https URL")
+			return &SourceError{"jwks", "jwks is not an http or https URL; write https://HOST/PATH"}
 		}
 	}
 	allowed := s.possible()
 	if s.Alg != "" && !slices.Contains(allowed, s.Alg) {
-		return fmt.Errorf("algorithm %q does not go with this source; use one of %v", s.Alg, allowed)
+		return &SourceError{"alg", fmt.Sprintf("algorithm %q does not go with this source; write one of %s, or leave alg out", s.Alg, strings.Join(allowed, ", "))}
 	}
 	return nil
 }
