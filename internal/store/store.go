@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rowcast/rowcast/internal/predicate"
@@ -62,7 +63,8 @@ type Report struct {
 type Work struct {
 	Run func(ctx context.Context, tx Tx) error
 	// Alone asks for a transaction of its own (Go handlers, /data/transaction),
-	// bounded by Deadline. Otherwise several works may share one, a savepoint each.
+	// bounded by Deadline: past it statements fail and the work is undone with
+	// ErrTimeout. Otherwise several works may share one, a savepoint each.
 	Alone    bool
 	Deadline time.Duration // for Alone; 0: 5 s
 }
@@ -74,14 +76,16 @@ type Reader interface {
 	// GetMany returns the rows there are, in no set order.
 	GetMany(e *schema.Entity, ids []value.Value) ([]Row, error)
 	Select(e *schema.Entity, q Query) ([]Row, error)
+	// Count counts what Where and Deleted select; the rest of the Query is not looked at.
 	Count(e *schema.Entity, q Query) (int64, error)
 
 	// Log returns up to limit log rows above the sequence number, ascending.
 	Log(after int64, limit int) ([]*LogRow, error)
-	// Head is the position of the last settled log row; Floor that of the last one pruned. Zero when there is none.
+	// Head is the position of the last settled log row, pruned or not; Floor that of the last one pruned. Zero when there is none.
 	Head() (Position, error)
 	Floor() (Position, error)
-	// Find returns the sequence number of an event id.
+	// Find returns the sequence number of an event id. The last row pruned is
+	// still found, here and by At: a bookmark that stands there has missed nothing.
 	Find(eventID string) (seq int64, found bool, err error)
 	// At returns the event id at a sequence number.
 	At(seq int64) (eventID string, found bool, err error)
@@ -90,7 +94,8 @@ type Reader interface {
 // Tx reads what it wrote, and writes.
 type Tx interface {
 	Reader
-	// Insert adds a row. *ConflictError.
+	// Insert adds a row. Where the id of an int or bigint key is NULL the store
+	// draws it, never one used before, and sets it in row. *ConflictError.
 	Insert(e *schema.Entity, row Row) error
 	// Update sets the named cells of the row with that id. *ConflictError, ErrNotFound.
 	Update(e *schema.Entity, row Row, fields []int) error
@@ -179,19 +184,27 @@ var (
 	ErrTimeout     = errors.New("query took too long")
 )
 
-// ConflictError is a unique constraint that refused a row.
+// ConflictError is a unique constraint that refused a row, a soft-deleted one included: until it is purged it keeps its values.
 type ConflictError struct {
-	Entity *schema.Entity
+	Entity *schema.Entity // nil for a Record
 	Field  int // the position of the unique field; the id's for a taken primary key; -1 for another index
 }
 
+// Error implements error. It names the field, never the value.
 func (c *ConflictError) Error() string {
-	return fmt.Sprintf("%s: a row with that %s exists", c.Entity.Name, c.name())
+	switch {
+	case c.Entity == nil:
+		return "a record with that idempotency key exists"
+	case c.Field < 0:
+		return fmt.Sprintf("%s: a row with that combination exists", c.Entity.Name)
+	}
+	return fmt.Sprintf("%s: a row with that %s exists", c.Entity.Name, c.Entity.Fields[c.Field].Name)
 }
 
-func (c *ConflictError) name() string {
-	if c.Field < 0 {
-		return "combination"
-	}
-	return c.Entity.Fields[c.Field].Name
-}
+// RefusedError is everything Migrate would not do, because it loses data or
+// would leave rows that the schema forbids. Each problem names the table and
+// column and ends with what the operator must run. Nothing was changed.
+type RefusedError struct{ Problems []string }
+
+// Error implements error, a problem a line.
+func (r *RefusedError) Error() string { return strings.Join(r.Problems, "\n") }

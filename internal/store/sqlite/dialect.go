@@ -1,0 +1,63 @@
+package sqlite
+
+import (
+	"strconv"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/rowcast/rowcast/internal/predicate"
+	"github.com/rowcast/rowcast/schema"
+)
+
+// dialect is SQLite's part of a predicate's SQL.
+type dialect struct{}
+
+var _ predicate.Dialect = dialect{}
+
+// Column implements predicate.Dialect.
+func (dialect) Column(f *schema.Field) string { return quote(f.Name) }
+
+// Placeholder implements predicate.Dialect.
+func (dialect) Placeholder(n int) string { return "?" + strconv.Itoa(n) }
+
+// Like implements predicate.Dialect: SQLite's own LIKE folds ASCII alone and
+// knows no escape without a clause, so the filter grammar's matcher is called.
+func (d dialect) Like(column string, n int, fold bool) string {
+	folded := "0"
+	if fold {
+		folded = "1"
+	}
+	return "rowcast_like(" + d.Placeholder(n) + ", " + column + ", " + folded + ")"
+}
+
+// Has implements predicate.Dialect, by bytes: a text function would stop at NUL.
+func (d dialect) Has(kind, column string, n int) string {
+	have := "CAST(" + column + " AS BLOB)"
+	want := "CAST(" + d.Placeholder(n) + " AS BLOB)"
+	switch kind {
+	case "prefix":
+		return "substr(" + have + ", 1, length(" + want + ")) = " + want
+	case "suffix":
+		return "(length(" + have + ") >= length(" + want + ") AND substr(" + have +
+			", length(" + have + ") - length(" + want + ") + 1) = " + want + ")"
+	}
+	return "instr(" + have + ", " + want + ") > 0"
+}
+
+// registerLike gives the connection the matcher that the memory side uses.
+func (c *conn) registerLike() error {
+	return c.db.CreateFunction("rowcast_like", 3, sqlite3.DETERMINISTIC, like)
+}
+
+func like(ctx sqlite3.Context, arg ...sqlite3.Value) {
+	if arg[0].Type() == sqlite3.NULL || arg[1].Type() == sqlite3.NULL {
+		ctx.ResultNull() // unknown
+		return
+	}
+	pattern, ok := ctx.GetAuxData(0).(*predicate.Pattern)
+	if !ok {
+		pattern = predicate.CompileLike(arg[0].Text(), arg[2].Bool())
+		ctx.SetAuxData(0, pattern) // the pattern is bound: one a statement
+	}
+	ctx.ResultBool(pattern.Match(arg[1].Text()))
+}

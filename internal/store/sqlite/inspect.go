@@ -1,0 +1,144 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/rowcast/rowcast/internal/value"
+	"github.com/rowcast/rowcast/schema"
+)
+
+// table is what the file already holds under an entity's table name.
+type table struct {
+	kind    string // table or view
+	columns map[string]column
+	order   []column
+	rows    bool // there are some
+}
+
+// column is one column as it was declared.
+type column struct {
+	name, typ, collation string
+	notNull, hasDefault  bool
+	unique               bool // alone and whole
+}
+
+func (c column) declared() string {
+	if c.typ == "" {
+		return "untyped"
+	}
+	return c.typ
+}
+
+// keeps reports whether the column's affinity keeps every value of the field as
+// it is. https://sqlite.org/datatype3.html, section 3.1.
+func (c column) keeps(f *schema.Field) bool {
+	affinity := affinityOf(c.typ)
+	switch f.Type.Class() {
+	case value.Int:
+		return affinity == "INTEGER" || affinity == "NUMERIC"
+	case value.Float:
+		return affinity == "REAL"
+	case value.Text:
+		return affinity == "TEXT"
+	}
+	return affinity == "BLOB"
+}
+
+func affinityOf(typ string) string {
+	typ = strings.ToUpper(typ)
+	has := func(parts ...string) bool {
+		for _, p := range parts {
+			if strings.Contains(typ, p) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case typ == "ANY":
+		return "BLOB"
+	case has("INT"):
+		return "INTEGER"
+	case has("CHAR", "CLOB", "TEXT"):
+		return "TEXT"
+	case typ == "", has("BLOB"):
+		return "BLOB"
+	case has("REAL", "FLOA", "DOUB"):
+		return "REAL"
+	}
+	return "NUMERIC"
+}
+
+// inspect reads a table, or returns nil where there is none of that name.
+func inspect(c *conn, name string) (*table, error) {
+	t := &table{columns: map[string]column{}}
+	err := c.each(func(st *sqlite3.Stmt) { t.kind = st.ColumnText(0) },
+		`SELECT type FROM sqlite_schema WHERE lower(name) = lower(?) AND type IN ('table', 'view')`, name)
+	if err != nil || t.kind == "" {
+		return nil, err
+	}
+	err = c.each(func(st *sqlite3.Stmt) {
+		t.order = append(t.order, column{
+			name: st.ColumnText(0), typ: st.ColumnText(1),
+			notNull: st.ColumnBool(2), hasDefault: st.ColumnType(3) != sqlite3.NULL,
+			unique: st.ColumnInt(4) == 1 && st.ColumnInt(5) == 1,
+		})
+	}, `SELECT name, type, "notnull", dflt_value, pk, (SELECT count(*) FROM pragma_table_info(?1) WHERE pk > 0) FROM pragma_table_info(?1)`, name)
+	if err != nil {
+		return nil, err
+	}
+	if t.kind == "table" {
+		err = t.details(c, name)
+	}
+	for _, have := range t.order {
+		t.columns[strings.ToLower(have.name)] = have
+	}
+	return t, err
+}
+
+func (t *table) details(c *conn, name string) error {
+	unique := map[string]bool{}
+	err := c.each(func(st *sqlite3.Stmt) { unique[st.ColumnText(0)] = true },
+		`SELECT max(i.name) FROM pragma_index_list(?1) l, pragma_index_info(l.name) i
+		WHERE l."unique" AND NOT l.partial GROUP BY l.name HAVING count(*) = 1`, name)
+	if err != nil {
+		return err
+	}
+	for i := range t.order {
+		have := &t.order[i]
+		have.unique = have.unique || unique[have.name]
+		_, have.collation, _, _, _, err = c.db.TableColumnMetadata("main", name, have.name)
+		if err != nil {
+			return fail("inspect "+name, err)
+		}
+	}
+	return c.each(func(st *sqlite3.Stmt) { t.rows = st.ColumnBool(0) },
+		`SELECT EXISTS (SELECT 1 FROM `+quote(name)+`)`)
+}
+
+// indexNames returns the indexes of a table.
+func indexNames(c *conn, name string) (names []string, err error) {
+	err = c.each(func(st *sqlite3.Stmt) { names = append(names, st.ColumnText(0)) },
+		`SELECT name FROM sqlite_schema WHERE type = 'index' AND lower(tbl_name) = lower(?)`, name)
+	return names, err
+}
+
+// each runs a query and calls fn for its rows.
+func (c *conn) each(fn func(*sqlite3.Stmt), sql string, texts ...string) error {
+	st, _, err := c.db.Prepare(sql)
+	if err != nil {
+		return fail("inspect", fmt.Errorf("%s: %w", sql, err))
+	}
+	err = bindTexts(st, texts...)
+	for err == nil && st.Step() {
+		fn(st)
+	}
+	if err = errors.Join(err, st.Err(), st.Close()); err != nil {
+		return fail("inspect", err)
+	}
+	return nil
+}
