@@ -1,0 +1,123 @@
+// Package admin is what an operator looks at: open streams with their
+// counters, Prometheus metrics, and the probes.
+//
+// It promises: an admin sees the streams and the labelled metrics of the own
+// tenant alone; probes need no credential and tell no name; nothing here writes.
+// What is counted is read when it is asked for, through functions the server
+// hands in, so that the parts that count need not know who looks.
+//
+// Everything is safe for concurrent use and starts no goroutine. It may import
+// fault, access, store and httpapi.
+package admin
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rowcast/rowcast/fault"
+	"github.com/rowcast/rowcast/internal/access"
+	"github.com/rowcast/rowcast/internal/httpapi"
+)
+
+// Stream is one open subscriber. The counters are C1's, and Replayed beside them.
+type Stream struct {
+	ID           string    `json:"id"`
+	Tenant       string    `json:"tenant"`
+	Datastore    string    `json:"datastore"`
+	Entity       string    `json:"entity"`
+	Subscription string    `json:"subscription"`
+	Principal    string    `json:"principal"` // "" for an anonymous one
+	Delivered    uint64    `json:"delivered"`
+	Dropped      uint64    `json:"dropped"`
+	Replayed     uint64    `json:"replayed"`
+	Since        time.Time `json:"since"`
+	Lagging      bool      `json:"lagging"` // it is catching up from the log
+}
+
+// Config says whom to ask.
+type Config struct {
+	Metrics *Metrics
+	// Streams returns the open subscribers of a tenant.
+	Streams func(tenant string) []Stream
+	// Ready returns why the server is not ready; empty when it is. The reasons
+	// are shown to anyone, so they name no tenant and no address.
+	Ready func() []string
+}
+
+// Routes returns the routes for the server's own listener: probes for anyone,
+// the rest for the admin role.
+func Routes(c Config) []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodGet, Pattern: "/healthz", Guard: httpapi.Open, Handler: c.healthz},
+		{Method: http.MethodGet, Pattern: "/readyz", Guard: httpapi.Open, Handler: c.readyz},
+		{Method: http.MethodGet, Pattern: "/metrics", Guard: httpapi.Admin, Handler: c.metrics},
+		{Method: http.MethodGet, Pattern: "/admin/data/streams", Guard: httpapi.Admin, Handler: c.streams},
+	}
+}
+
+// Handler serves the probes and all metrics without asking who calls. It is for
+// admin.listen, which the operator keeps private.
+func Handler(c Config) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", c.Metrics.Handler())
+	for pattern, h := range map[string]func(http.ResponseWriter, *http.Request, *access.Principal) error{
+		"GET /healthz": c.healthz, "GET /readyz": c.readyz,
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if err := h(w, r, nil); err != nil {
+				httpapi.Problem(w, err)
+			}
+		})
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		httpapi.Problem(w, fault.New(fault.RouteNotFound, "this listener serves GET /metrics, /healthz and /readyz"))
+	})
+	return mux
+}
+
+// healthz says that the process answers; it looks at nothing else, so that a
+// datastore's outage does not make a supervisor restart the server.
+func (c Config) healthz(w http.ResponseWriter, _ *http.Request, _ *access.Principal) error {
+	return reply(w, map[string]string{"status": "ok"})
+}
+
+// readyz says whether requests should be sent here.
+func (c Config) readyz(w http.ResponseWriter, _ *http.Request, _ *access.Principal) error {
+	if reasons := c.Ready(); len(reasons) > 0 {
+		return fault.New(fault.Unavailable, "not ready: %s", strings.Join(reasons, "; "))
+	}
+	return reply(w, map[string]string{"status": "ready"})
+}
+
+func (c Config) metrics(w http.ResponseWriter, r *http.Request, p *access.Principal) error {
+	w.Header().Set("Cache-Control", "no-store")
+	c.Metrics.For(p.Tenant).ServeHTTP(w, r)
+	return nil
+}
+
+// streams lists the open subscribers of the caller's tenant, longest open first.
+func (c Config) streams(w http.ResponseWriter, r *http.Request, p *access.Principal) error {
+	if r.URL.RawQuery != "" {
+		return fault.New(fault.BadParameter, "this route takes no parameters")
+	}
+	items := []Stream{}
+	for _, s := range c.Streams(p.Tenant) {
+		if s.Tenant == p.Tenant {
+			items = append(items, s)
+		}
+	}
+	slices.SortFunc(items, func(a, b Stream) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
+	})
+	return reply(w, map[string]any{"items": items, "total": len(items)})
+}
+
+func reply(w http.ResponseWriter, doc any) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	return json.NewEncoder(w).Encode(doc)
+}
