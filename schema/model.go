@@ -1,5 +1,3 @@
-// Package schema turns YAML into an immutable Model of entities, or into
-// refusals that name the file, line and column of everything wrong with it.
 package schema
 
 import (
@@ -12,6 +10,7 @@ type Model struct {
 	Enums    []*Enum
 	Entities []*Entity // in declared order, files in name order
 	byName   map[string]*Entity
+	topics   []*Topic
 }
 
 // Entity returns the entity of that name.
@@ -27,24 +26,15 @@ type Enum struct {
 	Pos    document.Pos
 }
 
-// Op is one of the three operations that events and subscriptions speak of.
-type Op uint8
-
-// Operations, a bit each, so that a set of them is an OpSet.
-const (
-	Create Op = 1 << iota
-	Update
-	Delete
-)
-
-// OpSet is a set of operations.
-type OpSet uint8
-
-// Has reports whether op is in the set.
-func (s OpSet) Has(op Op) bool { return s&OpSet(op) != 0 }
-
-// AllOps is every operation.
-const AllOps = OpSet(Create | Update | Delete)
+// Has reports whether the text is a member.
+func (e *Enum) Has(text string) bool {
+	for _, v := range e.Values {
+		if v == text {
+			return true
+		}
+	}
+	return false
+}
 
 // Entity is one declared entity. Field positions (indexes into Fields) are how
 // the rest of rowcast names a column: a row is a []value.Value in this order.
@@ -71,13 +61,32 @@ func (e *Entity) Field(name string) (int, bool) {
 	return i, ok
 }
 
+// Names returns the names of the entity's fields, in order.
+func (e *Entity) Names() []string {
+	names := make([]string, len(e.Fields))
+	for i, f := range e.Fields {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// Subscription returns the declared subscription of that name.
+func (e *Entity) Subscription(name string) (*Subscription, bool) {
+	for i := range e.Subscriptions {
+		if e.Subscriptions[i].Name == name {
+			return &e.Subscriptions[i], true
+		}
+	}
+	return nil, false
+}
+
 // Field is one declared field.
 type Field struct {
 	Name        string
 	Index       int
 	Type        value.Type
 	Enum        *Enum // for value.Enum
-	Required    bool  // not nullable
+	Required    bool  // not nullable; always so for id
 	Unique      bool
 	Final       bool
 	Validations []Validation // all, in declared order
@@ -92,7 +101,7 @@ type Validation struct {
 	Kind    string        // required, unique, final, min, max, minlength, maxlength, pattern, oneof
 	Value   value.Value   // min, max: of the field's type
 	Length  int           // minlength, maxlength, in code points (elements of an array, bytes of bytes)
-	Pattern string        // pattern, RE2
+	Pattern string        // pattern, RE2; it may match anywhere unless it says ^ and $
 	OneOf   []value.Value // oneof
 	Message string        // optional, replaces the built-in detail
 	Pos     document.Pos
@@ -110,21 +119,16 @@ const (
 	DefaultUserID
 )
 
-// Default is a field's defaultvalue.
+// Default is a field's defaultvalue. An id of type ulid or uuid has one even
+// where the schema writes none.
 type Default struct {
 	Kind  DefaultKind
 	Value value.Value // for DefaultLiteral
 }
 
-// Mask hides all but the last KeepLast code points of a text, each hidden one
-// shown as '*'. Other types show null.
+// Mask hides all but the last KeepLast code points of a string, each hidden one
+// shown as '*'. Every other type, enums too, shows null.
 type Mask struct{ KeepLast int }
-
-// Script is an expression in the schema, with its place.
-type Script struct {
-	Source string
-	Pos    document.Pos
-}
 
 // RowRule is one row rule.
 type RowRule struct {
@@ -144,7 +148,7 @@ type Filter struct {
 
 // Publisher is one entry of events.
 type Publisher struct {
-	Name       string
+	Name       string // defaults to the topic
 	Index      int
 	Operations OpSet
 	Condition  *Script
@@ -174,19 +178,6 @@ type Subscription struct {
 	RLS        bool
 	Filter     *Script
 	Pos        document.Pos
-}
-
-// Topic is one name that events are published under, with its publishers. Two
-// entities may publish to the same topic.
-type Topic struct {
-	Name       string
-	Publishers []TopicPublisher
-}
-
-// TopicPublisher is an entity's entry that publishes to a topic.
-type TopicPublisher struct {
-	Entity    *Entity
-	Publisher *Publisher
 }
 
 func contains(list []int, i int) bool {
