@@ -112,28 +112,6 @@ func TestBulkBodies(t *testing.T) {
 	}
 }
 
-func TestTransactionBodies(t *testing.T) {
-	got, err := engine.DecodeSteps([]byte(`{"writes":[{"op":"create","entity":"order","data":{"title":"a"}},{"op":"delete","entity":"order","id":7}]}`))
-	if err != nil || len(got) != 2 || got[0].Op != "create" || string(got[0].Data[0].Raw) != `"a"` || got[1].ID != "7" || got[1].Data != nil {
-		t.Fatalf("got %+v, %v", got, err)
-	}
-	for _, c := range []struct{ name, body, mentions string }{
-		{"no writes", `{}`, "writes"},
-		{"writes that are no list", `{"writes":{}}`, "writes"},
-		{"another key", `{"writes":[],"x":1}`, "x "},
-		{"a write that is no object", `{"writes":[1]}`, "element 0"},
-		{"a key that does not belong", `{"writes":[{},{"zap":1}]}`, "writes[1]: zap"},
-		{"an op that is no text", `{"writes":[{"op":1}]}`, "writes[0]: op must be a string"},
-		{"data that is no object", `{"writes":[{"data":[]}]}`, "writes[0]: data"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if _, err := engine.DecodeSteps([]byte(c.body)); err == nil || !strings.Contains(err.Error(), c.mentions) {
-				t.Errorf("got %v, want a fault that mentions %q", err, c.mentions)
-			}
-		})
-	}
-}
-
 // A decoded body says what encoding/json says, or is refused.
 func FuzzDecodeBody(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"a":1}`, `{"a":{"b":[1,"\u0000"]}}`, `{"a":1,"a":2}`, "{\"\xff\":0}", `{"a":` + strings.Repeat("[", 70)} {
