@@ -47,7 +47,7 @@ func floorLab(t *testing.T) *lab {
 func TestAServerIsMeasuredAndLeavesNothing(t *testing.T) {
 	l := floorLab(t)
 	err := on(t.Context(), l.startFloor, func(s *server) error {
-		swarm, err := gather(t.Context(), s, "open", 5, nil)
+		swarm, err := gather(t.Context(), s, 5, nil)
 		if err != nil {
 			return err
 		}

@@ -68,7 +68,7 @@ func memory(ctx context.Context, l *lab) ([]Row, error) {
 			return err
 		}
 		start := time.Now()
-		swarm, err := gather(ctx, s, "open", l.idle, nil)
+		swarm, err := gather(ctx, s, l.idle, nil)
 		if err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func order(ctx context.Context, l *lab) ([]Row, error) {
 	var losses drive.Losses
 	var whole, same bool
 	err := on(ctx, l.start, func(s *server) error {
-		swarm, err := gather(ctx, s, "open", l.streams, nil)
+		swarm, err := gather(ctx, s, l.streams, nil)
 		if err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ var figures = []figure{
 }
 
 func figureNames() []string {
-	var names []string
+	names := make([]string, 0, len(figures))
 	for _, f := range figures {
 		names = append(names, f.name)
 	}
@@ -37,7 +37,7 @@ func figureNames() []string {
 func fanout(ctx context.Context, l *lab) ([]Row, error) {
 	cpu, frames := map[string]time.Duration{}, map[string]uint64{}
 	err := l.both(ctx, func(s *server) error {
-		swarm, err := gather(ctx, s, "open", l.streams, nil)
+		swarm, err := gather(ctx, s, l.streams, nil)
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func latency(ctx context.Context, l *lab) ([]Row, error) {
 	samples := map[string][]time.Duration{}
 	err := l.both(ctx, func(s *server) error {
 		marks := drive.NewMarks(1000)
-		swarm, err := gather(ctx, s, "open", l.streams, marks)
+		swarm, err := gather(ctx, s, l.streams, marks)
 		if err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func creates(ctx context.Context, l *lab) ([]Row, error) {
 		rate, lost := map[string]float64{}, drive.Losses{}
 		whole := true
 		measure := func(s *server) error {
-			swarm, err := gather(ctx, s, "open", n, nil)
+			swarm, err := gather(ctx, s, n, nil)
 			if err != nil {
 				return err
 			}

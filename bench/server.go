@@ -21,7 +21,8 @@ type server struct {
 	addr string // host:port
 	dir  string // removed when it stops
 	cmd  *exec.Cmd
-	done chan error
+	done chan struct{}
+	err  error // of Wait, once done is closed
 }
 
 // launch starts binary in dir and waits until it says where it listens. The
@@ -40,13 +41,16 @@ func launch(ctx context.Context, name, dir, binary string, args ...string) (*ser
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	s := &server{name: name, dir: dir, cmd: cmd, done: make(chan error, 1)}
-	go func() { s.done <- cmd.Wait() }()
+	s := &server{name: name, dir: dir, cmd: cmd, done: make(chan struct{})}
+	go func() {
+		s.err = cmd.Wait()
+		close(s.done)
+	}()
 	select {
 	case s.addr = <-announced.addr:
 		return s, nil
-	case err := <-s.done:
-		return nil, fmt.Errorf("%s ended before it listened: %w\n%s", name, err, s.complaints())
+	case <-s.done:
+		return nil, fmt.Errorf("%s ended before it listened: %w\n%s", name, s.err, s.complaints())
 	case <-time.After(20 * time.Second):
 		return nil, errors.Join(fmt.Errorf("%s does not say where it listens\n%s", name, s.complaints()), s.stop())
 	}

@@ -13,7 +13,6 @@ type scanner struct {
 	onFrame func(id, data []byte) // valid during the call only
 
 	state      state
-	chunked    bool
 	left       int    // bytes left of the chunk
 	partial    []byte // of a line of the body
 	head       []byte // of the header or of a chunk's size

@@ -28,10 +28,10 @@ func main() {
 	size := flag.Int("bytes", 400, "length of a frame")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *listen, *size); err != nil {
+	err := run(ctx, *listen, *size)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "floor:", err)
-		stop()
 		os.Exit(1)
 	}
 }
