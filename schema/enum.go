@@ -43,8 +43,9 @@ func (l *loader) enumValues(m document.Map) []string {
 			l.refusals.Add(n.Refusal("%q is no value of an enum; write a text without U+0000 that is not empty", text))
 		} else if slices.Contains(values, text) {
 			l.refusals.Add(n.Refusal("value %q stands twice in the enum; keep one", text))
+		} else {
+			values = append(values, text)
 		}
-		values = append(values, text)
 	}
 	return values
 }

@@ -17,6 +17,7 @@ func (l *loader) field(n *document.Node, mayBeID bool) *Field {
 	isID := f.Name == "id"
 	l.fieldType(f, m, isID)
 	if f.Name == "" || f.Type == 0 {
+		l.failed[f.Name] = true
 		return nil
 	}
 	if prefix := reserved(f.Name); prefix != "" {

@@ -94,6 +94,7 @@ func Parse(files []Source) (*Model, document.Refusals) {
 		enums:  map[string]*Enum{},
 		traits: builtinTraits(),
 		tables: map[string]*Entity{},
+		failed: map[string]bool{},
 	}
 	var broken bool
 	for _, file := range files {
@@ -131,6 +132,9 @@ type loader struct {
 	// incomplete is set when a file could not be read as YAML: what it would
 	// have declared is unknown, so names that resolve to nothing are not judged.
 	incomplete bool
+	// failed are the names of fields that were refused: what refers to them is
+	// not accused as well.
+	failed map[string]bool
 
 	enumNodes, traitNodes, entities []*document.Node
 }
@@ -163,7 +167,7 @@ func (l *loader) build(incomplete bool) {
 
 // unresolved refuses a name that nothing declares.
 func (l *loader) unresolved(n *document.Node, what string, known []string) {
-	if l.incomplete {
+	if l.incomplete || l.failed[n.Raw()] {
 		return
 	}
 	slices.Sort(known)

@@ -148,8 +148,20 @@ func (n *Node) OneOf(rs *Refusals, choices ...string) (string, bool) {
 			}
 		}
 	}
-	rs.Add(n.expected("%s is none of %s; %s", n.echo(), strings.Join(choices, ", "), WayOut(n.text, choices)))
+	rs.Add(n.expected("%s is not accepted; %s", n.echo(), choice(n.text, choices)))
 	return "", false
+}
+
+// choice names the choices, and the one that was probably meant.
+func choice(text string, choices []string) string {
+	if len(choices) == 1 {
+		return "write " + choices[0]
+	}
+	all := "write one of " + strings.Join(choices, ", ")
+	if near := Nearest(text, choices); near != "" {
+		return fmt.Sprintf("did you mean %q? %s", near, all)
+	}
+	return all
 }
 
 // List reads a sequence.
