@@ -29,7 +29,7 @@ entities:
       - {name: id, type: string}
       - {name: title, type: string}
       - {name: owner_id, type: string}
-      - {name: total, type: int, mask: {keeplast: 2}}
+      - {name: total, type: int, mask: {}}
       - {name: card, type: string, mask: {keeplast: 2}}
 `
 
@@ -93,7 +93,7 @@ func TestWhoMayDoWhatAndReadWhat(t *testing.T) {
 		{"a list may include an anonymous caller", actions(`["read"]`), nobody, "read", "id title owner_id total* card*", ""},
 		{"nil grants nothing", actions(`nil`), user("u"), "", "", ""},
 		{"roles decide", actions(`"staff" in user.roles ? true : ["read"]`), user("u", "staff"), every, "id title owner_id total card", ""},
-		{"who may not read sees no field", actions(`["create", "unmask"]`) + read(`true`), user("u"), "create unmask", "", ""},
+		{"who may not read sees no field", section(`["create", "unmask"]`, `true`), user("u"), "create unmask", "", ""},
 		{"a failing script grants nothing and warns", actions(`user.claims.a.b`), user("u"), "", "", "cannot fetch b"},
 		{"a computed name that is none grants nothing", actions(`concat(["read"], user.roles)`), user("u", "raed"),
 			"read", "id title owner_id total* card*", `no action is named "raed"`},
@@ -123,15 +123,20 @@ func TestWhoMayDoWhatAndReadWhat(t *testing.T) {
 	}
 }
 
-// section writes access: with one script.
-func section(key, expression string) string {
-	return "      " + key + ": {language: expr, expression: '" + expression + "'}\n"
+func actions(expression string) string { return section(expression, "") }
+
+func read(expression string) string { return section("", expression) }
+
+// section writes access: with the scripts that are given.
+func section(actions, read string) string {
+	lines := "    access:\n"
+	for _, s := range [][2]string{{"actions", actions}, {"read", read}} {
+		if s[1] != "" {
+			lines += "      " + s[0] + ": {language: expr, expression: '" + s[1] + "'}\n"
+		}
+	}
+	return lines
 }
-
-func actions(expression string) string { return "    access:\n" + section("actions", expression) }
-
-// read may follow actions.
-func read(expression string) string { return "    access:\n" + section("read", expression) }
 
 func rules(rs ...[2]string) string {
 	var b strings.Builder
@@ -244,15 +249,23 @@ func TestGuardsAndIndexesKnowTheColumnsOfAllRules(t *testing.T) {
 }
 
 func TestCompileReportsEveryRefusal(t *testing.T) {
-	_, refused := access.Compile(entity(t, "    access:\n"+section("actions", `["raed"]`)+section("read", `["titel"]`)+
+	_, refused := access.Compile(entity(t, section(`["raed"]`, `["titel"]`)+
 		rules([2]string{"read", `row.ownr == user.id`}, [2]string{"update", `row.titl == "a"`})))
 	if len(refused) != 4 {
 		t.Fatalf("got %d refusals, want 4: %v", len(refused), refused)
 	}
-	for i, want := range []string{"did you mean read?", "did you mean title?", "owner_id", "title"} {
+	for i, want := range []string{`did you mean "read"?`, `did you mean "title"?`, "owner_id", "title"} {
 		if !strings.Contains(refused[i].Message, want) || refused[i].Pos.Line == 0 {
 			t.Errorf("refusal %d is %v, want one with a place that mentions %q", i, refused[i], want)
 		}
+	}
+}
+
+func TestARuleForWhatIsNoActionOfRowsIsRefused(t *testing.T) {
+	e := entity(t, rules([2]string{"read", own}))
+	e.RowRules[0].Actions = []string{"unmask"} // the schema lets none through; were it ignored, the entity would stand open
+	if _, refused := access.Compile(e); len(refused) != 1 {
+		t.Errorf("got %v, want one refusal", refused)
 	}
 }
 

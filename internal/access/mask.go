@@ -24,12 +24,10 @@ func Split(m *schema.Mask, text string) (hidden int, tail string) {
 	return n - m.KeepLast, text[at:]
 }
 
-// MasksText reports whether a masked field of the type shows its tail. The
+// MasksText reports whether a masked field of the type shows a masked text. The
 // others show NULL: half a date or a number would be a wrong one, and the
 // length of an enum's member tells which it is.
-func MasksText(t value.Type) bool {
-	return t == value.String || t == value.ULID || t == value.UUID
-}
+func MasksText(t value.Type) bool { return t == value.String }
 
 // mask returns what is left of a cell. NULL stays NULL, and what is not at hand
 // stays so: neither tells anything that a mask hides.

@@ -25,7 +25,7 @@ entities:
       - {name: id, type: string}
       - {name: title, type: string}
       - {name: total, type: bigint}
-      - {name: rate, type: double, mask: {keeplast: 1}}
+      - {name: rate, type: double, mask: {}}
       - {name: open, type: boolean}
       - {name: paid_at, type: timestamp}
       - {name: meta, type: object}
@@ -160,11 +160,15 @@ func drawSchema(t *rapid.T) string {
 	var b, list strings.Builder
 	b.WriteString("entities:\n  - name: thing\n    fields:\n      - {name: id, type: string}\n")
 	for i := range rapid.IntRange(1, 8).Draw(t, "fields") {
-		mask := ""
-		if rapid.Bool().Draw(t, "masked") {
+		typ, mask := rapid.SampledFrom(types).Draw(t, "type"), ""
+		switch {
+		case !rapid.Bool().Draw(t, "masked"):
+		case typ == "string":
 			mask = fmt.Sprintf(", mask: {keeplast: %d}", rapid.IntRange(0, 4).Draw(t, "keeplast"))
+		default:
+			mask = ", mask: {}"
 		}
-		fmt.Fprintf(&b, "      - {name: f%d, type: %s%s}\n", i, rapid.SampledFrom(types).Draw(t, "type"), mask)
+		fmt.Fprintf(&b, "      - {name: f%d, type: %s%s}\n", i, typ, mask)
 		if rapid.Bool().Draw(t, "readable") {
 			fmt.Fprintf(&list, `, "f%d"`, i)
 		}

@@ -2,7 +2,6 @@ package script
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/expr-lang/expr"
@@ -58,11 +57,11 @@ func CompileFilter(e *schema.Entity, s schema.Script, keeps func(field int) bool
 func compile(s schema.Script, sc *scope, further func(*vetter, ast.Node)) (p *Program, refused document.Refusals) {
 	defer func() { // the parser and compiler are not ours; what they cannot take is a refusal
 		if r := recover(); r != nil {
-			p, refused = nil, document.Refusals{refusal(s, 0, fmt.Sprintf("the expression does not compile: %v", r))}
+			p, refused = nil, document.Refusals{s.Refusal(0, "the expression does not compile: %v", r)}
 		}
 	}()
 	if len(s.Source) > maxSource {
-		return nil, document.Refusals{refusal(s, 0, fmt.Sprintf("the expression is longer than %d bytes", maxSource))}
+		return nil, document.Refusals{s.Refusal(0, "the expression is longer than %d bytes", maxSource)}
 	}
 	config := conf.CreateNew()
 	config.MaxNodes = maxNodes
@@ -129,7 +128,7 @@ func (v *vetter) emit(env types.Map, guard bool) (*vm.Program, error) {
 func refuseError(s schema.Script, err error) document.Refusals {
 	var fe *file.Error
 	if errors.As(err, &fe) {
-		return document.Refusals{refusal(s, fe.From, fe.Message)}
+		return document.Refusals{s.Refusal(fe.From, "%s", fe.Message)}
 	}
-	return document.Refusals{refusal(s, 0, err.Error())}
+	return document.Refusals{s.Refusal(0, "the expression does not compile: %v", err)}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/expr-lang/expr/ast"
+
+	"github.com/rowcast/rowcast/internal/document"
 )
 
 // result judges what an access script yields, as far as it can be seen: a list
@@ -38,7 +40,7 @@ func (v *vetter) listed(n ast.Node, what string, known []string) {
 	switch n := n.(type) {
 	case *ast.StringNode:
 		if !slices.Contains(known, n.Value) {
-			v.refuse(n, "no %s is named %q%s", what, n.Value, didYouMean(n.Value, known))
+			v.refuse(n, "no %s is named %q; %s", what, n.Value, document.WayOut(n.Value, known))
 		}
 	case *ast.ConditionalNode:
 		v.listed(n.Exp1, what, known)

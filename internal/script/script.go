@@ -145,7 +145,7 @@ func (p *Program) explain(err error) error {
 	if !errors.As(err, &fe) {
 		return fmt.Errorf("%s: the expression cannot be evaluated", p.script.Pos)
 	}
-	pos := position(p.script, fe.From)
+	pos := p.script.At(fe.From)
 	if errors.Is(fe.Prev, errUnknown) {
 		return fmt.Errorf("%s: %w", pos, errUnknown)
 	}

@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"maps"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ type vetter struct {
 
 // refuse notes a refusal once: a chained comparison holds its middle twice.
 func (v *vetter) refuse(n ast.Node, format string, args ...any) {
-	r := refusal(v.script, n.Location().From, fmt.Sprintf(format, args...))
+	r := v.script.Refusal(n.Location().From, format, args...)
 	if !slices.Contains(v.refusals, r) {
 		v.refusals = append(v.refusals, r)
 	}
@@ -185,8 +186,7 @@ func (v *vetter) pattern(n *ast.BinaryNode) {
 func (v *vetter) call(n ast.Node, name string, args []ast.Node) {
 	arity, ok := functions[name]
 	if !ok {
-		names := sortedKeys(functions)
-		v.refuse(n, "%s() is not served in a script%s; the functions are %s", name, didYouMean(name, names), strings.Join(names, ", "))
+		v.refuse(n, "%s() is not served in a script; %s", name, document.WayOut(name, sortedKeys(functions)))
 		return
 	}
 	if len(args) < arity[0] || len(args) > arity[1] {
@@ -218,8 +218,7 @@ func (v *vetter) identifier(n *ast.IdentifierNode) {
 		v.used[s.path] = s
 		return
 	}
-	names := v.scope.roots()
-	v.refuse(n, "unknown name %q%s; in scope here: %s", n.Value, didYouMean(n.Value, names), strings.Join(names, ", "))
+	v.refuse(n, "unknown name %q; %s", n.Value, document.WayOut(n.Value, v.scope.roots()))
 }
 
 // member takes what stands before the dot apart: a member of a space is a name
@@ -254,8 +253,10 @@ func (v *vetter) name(path string, prop *ast.StringNode) {
 	sp := v.scope.spaces[path]
 	s, ok := sp.slot(prop.Value)
 	if !ok {
-		v.refuse(prop, "%s.%s: no %s is named %q here%s", path, prop.Value, sp.what, prop.Value, didYouMean(prop.Value, sp.names))
+		v.refuse(prop, "%s.%s: no %s is named %q here; %s", path, prop.Value, sp.what, prop.Value, document.WayOut(prop.Value, sp.names))
 		return
 	}
 	v.used[s.path] = s
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
