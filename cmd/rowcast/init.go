@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+//go:embed all:template
+var template embed.FS
+
+func newInit() *cobra.Command {
+	return &cobra.Command{
+		Use:   "init DIR",
+		Short: "Write a folder that serves, to start from",
+		Long: `init writes a boot document with a fresh secret and a small schema into DIR, which
+must be empty or not there yet. Edit them, or serve them as they are.`,
+		Example: `  rowcast init notes
+  rowcast serve --config notes/rowcast.yaml`,
+		Args: cobra.ExactArgs(1),
+		RunE: work(func(cmd *cobra.Command, args []string) error {
+			written, err := writeTemplate(args[0])
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			for _, name := range written {
+				fmt.Fprintf(out, "wrote %s\n", name)
+			}
+			fmt.Fprintf(out, "next: rowcast serve --config %s\n", filepath.Join(args[0], "rowcast.yaml"))
+			return nil
+		}),
+	}
+}
+
+// secretMark stands for the secret in the template.
+const secretMark = "@SECRET@"
+
+// writeTemplate fills dir and returns what it wrote.
+func writeTemplate(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if len(entries) > 0 {
+		return nil, fmt.Errorf("%s is not empty: name a new folder", dir)
+	}
+	secret := make([]byte, 32)
+	if _, err := rand.Read(secret); err != nil {
+		return nil, err
+	}
+	var written []string
+	err = fs.WalkDir(template, "template", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(strings.TrimPrefix(path, "template"), "/")))
+		if d.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		data, err := template.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		mode := fs.FileMode(0o644)
+		if bytes.Contains(data, []byte(secretMark)) {
+			mode = 0o600 // it holds the secret from now on
+			data = bytes.ReplaceAll(data, []byte(secretMark), []byte(hex.EncodeToString(secret)))
+		}
+		written = append(written, target)
+		return os.WriteFile(target, data, mode)
+	})
+	return written, err
+}
