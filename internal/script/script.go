@@ -15,9 +15,10 @@
 // Values in scope: text, enum, ulid, uuid and date are strings, int and bigint
 // are ints, double a float, boolean a bool, timestamp and datetime a time,
 // object and array the decoded JSON, bytes its base64 text, NULL nil. `==` and
-// `!=` take nil; `<` and arithmetic on nil fail; contains, startsWith, endsWith
-// and matches are false of nil. `old.x` is nil where there is no old row, and
-// `old == nil` asks for just that.
+// `!=` take nil, and nil == nil is true, where a row rule would say unknown; `<`
+// and arithmetic on nil fail; contains, startsWith, endsWith and matches are
+// false of nil. `old.x` is nil where there is no old row, and `old == nil` asks
+// for just that.
 //
 // A Program is immutable and safe for concurrent use; it holds no goroutine and
 // nothing to close. The package may import value, document and schema.
