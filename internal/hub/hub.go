@@ -14,6 +14,7 @@ package hub
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +38,7 @@ type Hub struct {
 	closed bool
 
 	position  atomic.Pointer[store.Position] // everything up to here has been offered to everybody
+	opened    atomic.Int64
 	published atomic.Int64
 	gone      totals // of subscribers that have left
 }
@@ -69,7 +71,7 @@ type Start struct {
 // Register adds a subscriber. It reports false once the hub is closing.
 func (h *Hub) Register(v *View, start Start, heartbeat time.Duration) (*Subscriber, bool) {
 	s := &Subscriber{
-		View: v, Since: h.now(), position: &h.position, wake: make(chan struct{}, 1), heartbeat: heartbeat,
+		ID: strconv.FormatInt(h.opened.Add(1), 10), View: v, Since: h.now(), position: &h.position, wake: make(chan struct{}, 1), heartbeat: heartbeat,
 		from: start.From, lagging: start.CatchUp, lagAfter: start.From,
 	}
 	s.nextBeat.Store(s.Since.Add(heartbeat).UnixNano())

@@ -13,6 +13,7 @@ import (
 // and the connection's own goroutine, which is the only one to call Take,
 // Rejoin and Replayed.
 type Subscriber struct {
+	ID    string // unique in the hub, for people
 	View  *View
 	Since time.Time // when it opened
 

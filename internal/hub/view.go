@@ -81,7 +81,7 @@ func (v *View) lens(e *schema.Entity) *lens {
 // before and not after. It decides a replayed entry as it decides a live one.
 func (v *View) Judge(e *tail.Entry) Verdict {
 	l := v.lens(e.Entity)
-	if l == nil || !v.Ops.Has(e.Log.Operation) || !v.inScope(e.Log) {
+	if l == nil || e.Log.Topic != v.Topic || !v.Ops.Has(e.Log.Operation) || !v.inScope(e.Log) {
 		return Nothing
 	}
 	if e.Log.Operation == schema.Delete {

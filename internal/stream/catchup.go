@@ -41,6 +41,7 @@ func (c *connection) catchUp(ctx context.Context, buf *[]byte, due hub.Due) (sto
 			}
 		}
 		if c.sub.Rejoin(at) {
+			c.resuming = false
 			return at, nil
 		}
 		if err := c.between(ctx, buf, at); err != nil {
@@ -107,7 +108,7 @@ func (c *connection) between(ctx context.Context, buf *[]byte, at store.Position
 func (c *connection) page(ctx context.Context, buf *[]byte, at store.Position) (tail.Page, error) {
 	wait, since := rereadMin, c.server.config.Now()
 	for {
-		page, err := c.server.config.Tail.Page(ctx, at.Seq)
+		page, err := c.server.config.Tail.Page(ctx, at.Seq, !c.resuming)
 		if err == nil || errors.Is(err, tail.ErrExpired) {
 			return page, err
 		}

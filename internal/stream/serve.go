@@ -37,6 +37,9 @@ type connection struct {
 	sub   *hub.Subscriber
 	end   *time.Timer
 	spare [][]byte
+	// resuming says that the stream has not been live yet: what it replays may
+	// be old, so rows are read again.
+	resuming bool
 }
 
 // Serve writes the stream until the client leaves, a write fails, the lifetime
@@ -62,7 +65,7 @@ func (st *Stream) Serve(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	defer st.server.config.Hub.Unregister(sub)
-	c := &connection{Stream: st, out: out, sub: sub, end: time.NewTimer(st.lifetime)}
+	c := &connection{Stream: st, out: out, sub: sub, end: time.NewTimer(st.lifetime), resuming: place.start.CatchUp}
 	defer c.end.Stop()
 	if err := out.Send(c.preamble(place)); err != nil {
 		return nil

@@ -15,21 +15,25 @@ type Page struct {
 	Upto    store.Position // everything up to here has been looked at
 }
 
-// Page returns the entries above a number: from memory where they are recent,
-// else from the log, and never past what the sink was given. ErrExpired where
-// retention has removed some of them. Callers that ask for the same page at
-// once share one read.
-func (t *Tail) Page(ctx context.Context, after int64) (Page, error) {
+// Page returns the entries above a number, and never past what was delivered.
+// With recent, for a stream that fell behind by moments, they come from memory
+// where they are there, with the rows as they were handed on; else from the
+// log, with the rows as they are now: who comes back must not be shown what it
+// may no longer read. ErrExpired where retention has removed some of them.
+// Callers that ask for the same page at once share one read.
+func (t *Tail) Page(ctx context.Context, after int64, recent bool) (Page, error) {
 	delivered := t.Delivered()
 	if after >= delivered.Seq {
 		return Page{Upto: delivered}, nil
 	}
-	entries, covered := t.window.after(after, pageRows)
-	if !covered {
-		var err error
-		if entries, err = t.logged(ctx, after); err != nil {
-			return Page{}, err
+	if recent {
+		if entries, covered := t.window.after(after, pageRows); covered {
+			return cut(entries, delivered), nil
 		}
+	}
+	entries, err := t.logged(ctx, after)
+	if err != nil {
+		return Page{}, err
 	}
 	return cut(entries, delivered), nil
 }

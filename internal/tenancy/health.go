@@ -42,16 +42,17 @@ func (u *Unit) ping(ctx context.Context) {
 	u.health.answered.Store(u.config.Now().UnixNano())
 }
 
-// Unready returns why the unit cannot serve, or "". Lag is never a reason: an
-// instance that is behind still serves (DESIGN, section 6).
+// Unready returns why the unit cannot serve, or "". It names nobody, since
+// anyone may ask. Lag is never a reason: an instance that is behind still
+// serves (DESIGN, section 6).
 func (u *Unit) Unready() string {
 	select {
 	case <-u.Tail.Ready():
 	default:
-		return fmt.Sprintf("tenant %s, datastore %s: the change log is not open yet", u.config.Tenant, u.config.Datastore)
+		return "a change log is not open yet"
 	}
 	if silent := u.config.Now().Sub(time.Unix(0, u.health.answered.Load())); silent > unreachable {
-		return fmt.Sprintf("tenant %s, datastore %s: no answer for %s", u.config.Tenant, u.config.Datastore, silent.Round(time.Second))
+		return fmt.Sprintf("a datastore has not answered for %s", silent.Round(time.Second))
 	}
 	return ""
 }

@@ -1,0 +1,105 @@
+package rowcast
+
+import (
+	"time"
+
+	"github.com/rowcast/rowcast/internal/admin"
+)
+
+// Counters are one unit's: a tenant in one datastore (C1, Counters). They count
+// from the start of the process.
+type Counters struct {
+	Tenant, Datastore string
+	Subscribers       int   // streams open now
+	Topics            int   // topics somebody listens to now
+	Published         int64 // events the change log handed on
+	Delivered         int64 // events put into a subscriber's buffer
+	Dropped           int64 // events that found a buffer full
+	Replayed          int64 // events sent from the log instead
+}
+
+// Subscriber is one open stream with its own counters (C1, Counters).
+type Subscriber struct {
+	ID                           string
+	Tenant, Datastore            string
+	Entity, Subscription         string
+	Principal                    string // "" when anonymous
+	Since                        time.Time
+	Delivered, Dropped, Replayed int64
+	Lagging                      bool // it is catching up from the log
+}
+
+// Counters returns a reading of every unit.
+func (s *Server) Counters() []Counters {
+	var all []Counters
+	for _, u := range s.units.Units() {
+		tenant, datastore := u.Name()
+		c := u.Hub.Counters()
+		all = append(all, Counters{
+			Tenant: tenant, Datastore: datastore, Subscribers: c.Subscribers, Topics: c.Topics,
+			Published: c.Published, Delivered: c.Delivered, Dropped: c.Dropped, Replayed: c.Replayed,
+		})
+	}
+	return all
+}
+
+// Subscribers returns the open streams.
+func (s *Server) Subscribers() []Subscriber {
+	var all []Subscriber
+	for _, u := range s.units.Units() {
+		tenant, datastore := u.Name()
+		for _, sub := range u.Hub.Subscribers() {
+			a := sub.Account()
+			all = append(all, Subscriber{
+				ID: sub.ID, Tenant: tenant, Datastore: datastore, Entity: sub.View.Entity.Name,
+				Subscription: sub.View.Subscription.Name, Principal: sub.View.Principal.ID, Since: sub.Since,
+				Delivered: a.Delivered, Dropped: a.Dropped, Replayed: a.Replayed, Lagging: a.Lagging,
+			})
+		}
+	}
+	return all
+}
+
+// openStreams is Subscribers as the admin routes show them.
+func (s *Server) openStreams(tenant string) []admin.Stream {
+	var all []admin.Stream
+	for _, sub := range s.Subscribers() {
+		if sub.Tenant == tenant {
+			all = append(all, admin.Stream{
+				ID: sub.ID, Tenant: sub.Tenant, Datastore: sub.Datastore, Entity: sub.Entity,
+				Subscription: sub.Subscription, Principal: sub.Principal, Since: sub.Since, Lagging: sub.Lagging,
+				Delivered: uint64(sub.Delivered), Dropped: uint64(sub.Dropped), Replayed: uint64(sub.Replayed),
+			})
+		}
+	}
+	return all
+}
+
+// readings are the counters as the metrics read them.
+func (s *Server) readings() []admin.Unit {
+	var all []admin.Unit
+	for _, u := range s.units.Units() {
+		tenant, datastore := u.Name()
+		c := u.Hub.Counters()
+		all = append(all, admin.Unit{
+			Tenant: tenant, Datastore: datastore, Subscribers: c.Subscribers, Topics: c.Topics,
+			Published: uint64(c.Published), Delivered: uint64(c.Delivered), Dropped: uint64(c.Dropped),
+			Replayed: uint64(c.Replayed), FilterFailures: uint64(c.Failing), Lag: u.Tail.Lag(),
+		})
+	}
+	return all
+}
+
+// unready says why requests should go elsewhere, without names: anyone may ask.
+func (s *Server) unready() []string {
+	if s.stopping.Load() {
+		return []string{"the server is stopping"}
+	}
+	var reasons []string
+	for _, u := range s.units.Units() {
+		if why := u.Unready(); why != "" {
+			reasons = append(reasons, why)
+		}
+	}
+	return reasons
+}

@@ -1,0 +1,116 @@
+package servertest
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// binary builds the rowcast command once a test process.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "rowcast-binary-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "rowcast")
+	out, err := exec.Command("go", "build", "-o", path, "github.com/rowcast/rowcast/cmd/rowcast").CombinedOutput()
+	if err != nil {
+		return "", &exec.Error{Name: string(out), Err: err}
+	}
+	return path, nil
+})
+
+// Binary returns the path of the rowcast command, built from this tree.
+func Binary(t testing.TB) string {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// StartProcess is Start with the rowcast command in a process of its own, which
+// can be killed. The embedded Server is nil.
+func StartProcess(t testing.TB, o Options) *Server {
+	t.Helper()
+	s := &Server{t: t, options: o, Dir: t.TempDir(), process: true}
+	s.write("schema/schema.yaml", o.Schema)
+	s.write("rowcast.yaml", s.boot())
+	s.Start()
+	t.Cleanup(s.Stop)
+	return s
+}
+
+func (s *Server) startProcess() {
+	s.t.Helper()
+	cmd := exec.Command(Binary(s.t), "serve", "--config", filepath.Join(s.Dir, "rowcast.yaml"))
+	cmd.Dir = s.Dir
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	log, err := os.OpenFile(filepath.Join(s.Dir, "server.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cmd.Stderr = log
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	_ = log.Close()
+	s.cmd, s.URL = cmd, ""
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		if _, url, found := strings.Cut(lines.Text(), "listening on "); found {
+			s.URL = strings.TrimSpace(url)
+			break
+		}
+	}
+	if s.URL == "" {
+		_ = cmd.Wait()
+		said, _ := os.ReadFile(filepath.Join(s.Dir, "server.log"))
+		s.t.Fatalf("the server ended before it was ready:\n%s", said)
+	}
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		for lines.Scan() { // a full pipe would stop the server
+		}
+	}()
+	s.drained = drained
+}
+
+// Kill ends a process as kill -9 does.
+func (s *Server) Kill() {
+	s.t.Helper()
+	_ = s.cmd.Process.Kill()
+	s.wait()
+}
+
+func (s *Server) stopProcess() {
+	s.t.Helper()
+	if s.cmd == nil {
+		return
+	}
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	timer := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
+	defer timer.Stop()
+	if err := s.wait(); err != nil {
+		said, _ := os.ReadFile(filepath.Join(s.Dir, "server.log"))
+		s.t.Errorf("SIGTERM ended the server with %v:\n%s", err, said)
+	}
+}
+
+func (s *Server) wait() error {
+	<-s.drained
+	err := s.cmd.Wait()
+	s.cmd = nil
+	return err
+}

@@ -1,0 +1,189 @@
+package servertest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// patience is how long a test waits for what must come.
+const patience = 20 * time.Second
+
+// Block is what stands between two blank lines of a stream, byte for byte.
+type Block struct {
+	Raw   string // with line feeds, without the blank line
+	ID    string
+	Event string
+	Data  string
+}
+
+// Stream is an open connection of the test.
+type Stream struct {
+	Header http.Header
+	blocks chan Block // closed at the end of the stream
+	cancel context.CancelFunc
+	t      testing.TB
+	last   string
+}
+
+// Open opens a stream, which must be answered 200, and reads its preamble.
+func (c *Caller) Open(path string) *Stream {
+	c.server.t.Helper()
+	s := c.Connect(path)
+	if first := s.Next(); !strings.Contains(first.Raw, ": subscribed ") {
+		s.t.Fatalf("the stream begins with %q", first.Raw)
+	}
+	return s
+}
+
+// Resume is Open with a Last-Event-ID.
+func (c *Caller) Resume(path, lastID string) *Stream {
+	c.server.t.Helper()
+	return c.With("Last-Event-ID", lastID).Open(path)
+}
+
+// Connect opens a stream and leaves its preamble to be read.
+func (c *Caller) Connect(path string) *Stream {
+	t := c.server.t
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	resp, err := http.DefaultClient.Do(c.request("GET", path, "").WithContext(ctx))
+	if err != nil {
+		cancel()
+		t.Fatalf("opening %s: %v", path, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		cancel()
+		t.Fatalf("opening %s: status %d", path, resp.StatusCode)
+	}
+	s := &Stream{Header: resp.Header, blocks: make(chan Block, 1<<16), cancel: cancel, t: t}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer close(s.blocks)
+		defer func() { _ = resp.Body.Close() }()
+		s.read(bufio.NewReader(resp.Body))
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	return s
+}
+
+func (s *Stream) read(r *bufio.Reader) {
+	var b Block
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if line == "\n" {
+			s.blocks <- b
+			b = Block{}
+			continue
+		}
+		b.Raw += line
+		name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		switch name {
+		case "id":
+			b.ID = rest
+		case "event":
+			b.Event = rest
+		case "data":
+			b.Data = rest
+		}
+	}
+}
+
+// Next returns the next block, whatever it is.
+func (s *Stream) Next() Block {
+	s.t.Helper()
+	select {
+	case b, ok := <-s.blocks:
+		if !ok {
+			s.t.Fatal("the stream has ended")
+		}
+		if b.ID != "" {
+			s.last = b.ID
+		}
+		return b
+	case <-time.After(patience):
+		s.t.Fatal("nothing comes on the stream")
+	}
+	return Block{}
+}
+
+// Frame returns the next frame, passing over heartbeats.
+func (s *Stream) Frame() Frame {
+	s.t.Helper()
+	for {
+		if b := s.Next(); b.Event != "" {
+			return Frame{Block: b, t: s.t}
+		}
+	}
+}
+
+// Ping waits for the next heartbeat and returns its block; a frame before it fails the test.
+func (s *Stream) Ping() Block {
+	s.t.Helper()
+	b := s.Next()
+	if !strings.HasPrefix(b.Raw, ": ping\n") {
+		s.t.Fatalf("got %q, want a heartbeat and nothing before it", b.Raw)
+	}
+	return b
+}
+
+// LastID returns the last id seen.
+func (s *Stream) LastID() string { return s.last }
+
+// End waits for the end of the stream and returns what came before it.
+func (s *Stream) End() []Block {
+	s.t.Helper()
+	var rest []Block
+	deadline := time.After(patience)
+	for {
+		select {
+		case b, ok := <-s.blocks:
+			if !ok {
+				return rest
+			}
+			rest = append(rest, b)
+		case <-deadline:
+			s.t.Fatal("the stream does not end")
+		}
+	}
+}
+
+// Close hangs up.
+func (s *Stream) Close() { s.cancel() }
+
+// Frame is an event block.
+type Frame struct {
+	Block
+	t testing.TB
+}
+
+// JSON decodes the frame's data.
+func (f Frame) JSON() map[string]any {
+	f.t.Helper()
+	var doc map[string]any
+	if err := json.Unmarshal([]byte(f.Data), &doc); err != nil {
+		f.t.Fatalf("data is no JSON: %v: %s", err, f.Data)
+	}
+	return doc
+}
+
+// Row returns the bytes of the frame's data member, or "" where it has none.
+func (f Frame) Row() string {
+	f.t.Helper()
+	var doc struct{ Data json.RawMessage }
+	if err := json.Unmarshal([]byte(f.Data), &doc); err != nil {
+		f.t.Fatalf("data is no JSON: %v: %s", err, f.Data)
+	}
+	return string(doc.Data)
+}
+
+// Subject returns the id of the row that the frame names.
+func (f Frame) Subject() string { id, _ := f.JSON()["subject"].(string); return id }
