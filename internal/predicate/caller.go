@@ -93,7 +93,7 @@ func cellOf(f *schema.Field, x any) value.Value {
 	if !ok {
 		return value.Value{}
 	}
-	v, err := parseOperand(f, text)
+	v, err := f.ParseText(text)
 	if err != nil {
 		return value.Value{}
 	}

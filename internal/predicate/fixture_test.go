@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"reflect"
 	"testing"
-	"unsafe"
 
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
@@ -42,8 +40,8 @@ func loadCases(t testing.TB) (map[string]fixture, []filterCase) {
 	for lines.Scan() {
 		var line struct {
 			filterCase
-			Enums  []enumSpec
-			Entity *entitySpec
+			Enums  []json.RawMessage
+			Entity map[string]json.RawMessage
 			Rows   []map[string]json.RawMessage
 		}
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
@@ -53,7 +51,7 @@ func loadCases(t testing.TB) (map[string]fixture, []filterCase) {
 			cases = append(cases, line.filterCase)
 			continue
 		}
-		fx := fixture{entity: line.Entity.build(line.Enums)}
+		fx := fixture{entity: build(t, line.Enums, line.Entity)}
 		for _, row := range line.Rows {
 			fx.rows = append(fx.rows, readRow(t, fx.entity, row))
 		}
@@ -65,61 +63,25 @@ func loadCases(t testing.TB) (map[string]fixture, []filterCase) {
 	return fixtures, cases
 }
 
-type enumSpec struct {
-	Name   string
-	Values []struct{ Value string }
+// build reads a fixture's entity as the schema does. The realtime key is left
+// out: a later version serves it.
+func build(t testing.TB, enums []json.RawMessage, entity map[string]json.RawMessage) *schema.Entity {
+	t.Helper()
+	delete(entity, "realtime")
+	text, err := json.Marshal(map[string]any{"enums": append([]json.RawMessage{}, enums...), "entities": []any{entity}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parseEntity(t, string(text))
 }
 
-type entitySpec struct {
-	Name   string
-	Fields []struct {
-		Name, Type  string
-		Validations []struct{ Type string }
+func parseEntity(t testing.TB, text string) *schema.Entity {
+	t.Helper()
+	model, refusals := schema.Parse([]schema.Source{{Name: "shop.yaml", Data: []byte(text)}})
+	if len(refusals) > 0 {
+		t.Fatal(refusals)
 	}
-	Filter *struct {
-		Fields []string
-		Limits struct{ MaxDepth, MaxInValues, MaxLikePatternLength int }
-	}
-}
-
-func (s *entitySpec) build(enums []enumSpec) *schema.Entity {
-	e := &schema.Entity{Name: s.Name, Table: s.Name}
-	positions := map[string]int{}
-	for i, spec := range s.Fields {
-		f := &schema.Field{Name: spec.Name, Index: i}
-		if t, ok := value.ParseType(spec.Type); ok {
-			f.Type = t
-		} else {
-			f.Type = value.Enum
-			for _, enum := range enums {
-				if enum.Name == spec.Type {
-					f.Enum = &schema.Enum{Name: enum.Name}
-					for _, v := range enum.Values {
-						f.Enum.Values = append(f.Enum.Values, v.Value)
-					}
-				}
-			}
-		}
-		for _, v := range spec.Validations {
-			f.Required = f.Required || v.Type == "required"
-		}
-		positions[f.Name] = i
-		e.Fields = append(e.Fields, f)
-	}
-	e.ID = positions["id"]
-	e.Filter = schema.Filter{MaxDepth: 3, MaxInValues: 100, MaxLikePattern: 200}
-	if s.Filter != nil {
-		for _, name := range s.Filter.Fields {
-			e.Filter.Fields = append(e.Filter.Fields, positions[name])
-		}
-		limits := s.Filter.Limits
-		if limits.MaxDepth > 0 {
-			e.Filter.MaxDepth, e.Filter.MaxInValues, e.Filter.MaxLikePattern = limits.MaxDepth, limits.MaxInValues, limits.MaxLikePatternLength
-		}
-	}
-	byName := reflect.ValueOf(e).Elem().FieldByName("byName")
-	reflect.NewAt(byName.Type(), unsafe.Pointer(byName.UnsafeAddr())).Elem().Set(reflect.ValueOf(positions))
-	return e
+	return model.Entities[0]
 }
 
 func readRow(t testing.TB, e *schema.Entity, row map[string]json.RawMessage) []value.Value {
@@ -139,24 +101,38 @@ func readRow(t testing.TB, e *schema.Entity, row map[string]json.RawMessage) []v
 	return cells
 }
 
-// hardEntity has a field, or two, of each type, all of them nullable.
-func hardEntity() *schema.Entity {
-	spec := entitySpec{Name: "hard"}
-	fields := []string{"id string", "text string", "other string", "n int", "m int", "big bigint", "real double", "ratio double",
-		"on boolean", "off boolean", "day date", "at timestamp", "until timestamp", "state hard_state", "ref uuid", "meta object", "blob bytes", "key ulid"}
-	for _, f := range fields {
-		var name, typ string
-		fmt.Sscanf(f, "%s %s", &name, &typ)
-		spec.Fields = append(spec.Fields, struct {
-			Name, Type  string
-			Validations []struct{ Type string }
-		}{Name: name, Type: typ})
-	}
-	e := spec.build([]enumSpec{{Name: "hard_state", Values: []struct{ Value string }{{"draft"}, {"live"}, {"gone"}}}})
-	for i := range e.Fields {
-		e.Filter.Fields = append(e.Filter.Fields, i)
-	}
-	return e
+const hardSchema = `
+enums:
+  - name: hard_state
+    values: [{value: draft}, {value: live}, {value: gone}]
+entities:
+  - name: hard
+    fields:
+      - {name: id, type: string}
+      - {name: text, type: string}
+      - {name: other, type: string}
+      - {name: n, type: int}
+      - {name: m, type: int}
+      - {name: big, type: bigint}
+      - {name: real, type: double}
+      - {name: ratio, type: double}
+      - {name: on, type: boolean}
+      - {name: off, type: boolean}
+      - {name: day, type: date}
+      - {name: at, type: timestamp}
+      - {name: until, type: timestamp}
+      - {name: state, type: hard_state}
+      - {name: ref, type: uuid}
+      - {name: meta, type: object}
+      - {name: blob, type: bytes}
+      - {name: key, type: ulid}
+    filter: {fields: [id, text, other, n, m, big, real, ratio, on, off, day, at, until, state, ref, meta, blob, key]}
+`
+
+// hardEntity has a field, or two, of each type.
+func hardEntity(t testing.TB) *schema.Entity {
+	t.Helper()
+	return parseEntity(t, hardSchema)
 }
 
 // hardValues are the values of each type that two engines are most likely to

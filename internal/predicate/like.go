@@ -208,21 +208,27 @@ func (r *run) find(text string, fold bool) int {
 		state = make([]uint64, len(r.any))
 	}
 	state = state[:len(r.any)]
-	last := len(r.points) - 1
+	first, last := r.points[0], len(r.points)-1
+	idle := true // no place is open: only the first point can open one
 	for at, got := range text {
 		if fold {
 			got = unicode.ToLower(got)
+		}
+		if idle && got != first && first != anyPoint {
+			continue
 		}
 		mask, ok := r.masks[got]
 		if !ok {
 			mask = r.any
 		}
-		carry := uint64(1)
+		carry, open := uint64(1), uint64(0)
 		for w := range state {
 			shifted := state[w]<<1 | carry
 			carry = state[w] >> 63
 			state[w] = shifted & mask[w]
+			open |= state[w]
 		}
+		idle = open == 0
 		if state[last/64]&(1<<(last%64)) != 0 {
 			_, width := utf8.DecodeRuneInString(text[at:])
 			return at + width

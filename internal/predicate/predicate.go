@@ -120,18 +120,24 @@ func (p *Predicate) Key() string { return string(p.root.key(nil)) }
 
 // Equality returns a field and the value it must equal for the predicate to be
 // true, where the predicate is such a comparison or a conjunction with one:
-// what an index over many predicates files it under.
+// what an index over many predicates files it under. A boolean is taken only
+// for want of another, since half of all rows would share it.
 func (p *Predicate) Equality() (field int, v value.Value, ok bool) {
 	candidates := []node{p.root}
 	if g, isGroup := p.root.(*group); isGroup && g.and {
 		candidates = g.nodes
 	}
 	for _, n := range candidates {
-		if c, isCompare := n.(*compare); isCompare && c.op == equal {
-			return c.field.Index, c.value, true
+		c, isCompare := n.(*compare)
+		if !isCompare || c.op != equal {
+			continue
+		}
+		field, v, ok = c.field.Index, c.value, true
+		if c.field.Type != value.Boolean {
+			break
 		}
 	}
-	return 0, value.Value{}, false
+	return field, v, ok
 }
 
 // Dialect is what differs between databases in the SQL of a predicate.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/rowcast/rowcast/fault"
-	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
 )
 
@@ -144,13 +143,4 @@ func (q *queryReader) noGroup(group string) {
 		example = "filter[not][FIELD][OPERATOR]=VALUE"
 	}
 	q.fail("filter["+group+"]", fault.InvalidValue, "must hold conditions, as in %s", example)
-}
-
-// parseOperand reads a text as a value of the field.
-func parseOperand(f *schema.Field, text string) (value.Value, error) {
-	v, err := value.ParseText(f.Type, text)
-	if err == nil && f.Type == value.Enum && !slices.Contains(f.Enum.Values, text) {
-		err = &value.ParseError{Detail: "must be one of " + strings.Join(f.Enum.Values, ", ")}
-	}
-	return v, err
 }

@@ -17,7 +17,6 @@ type branch struct {
 // sentCondition gathers what was sent for one operator of one field.
 type sentCondition struct {
 	field    *schema.Field
-	name     string
 	operator operator
 	texts    []string
 	members  bool // sent one by one, as [in][]=
@@ -103,7 +102,7 @@ func (q *queryReader) note(at *branch, path []string, text string) {
 		q.noOperator(f)
 		return
 	}
-	op, ok := operators(path[1])
+	op, ok := operatorOf(path[1])
 	if !ok {
 		q.noOperator(f)
 		return
@@ -116,7 +115,7 @@ func (q *queryReader) note(at *branch, path []string, text string) {
 	c := at.condition(f, path[1])
 	switch {
 	case c == nil:
-		at.conditions = append(at.conditions, &sentCondition{field: f, name: path[1], operator: op, texts: split(op, members, text), members: members})
+		at.conditions = append(at.conditions, &sentCondition{field: f, operator: op, texts: split(op, members, text), members: members})
 	case members && c.members:
 		c.texts = append(c.texts, text)
 	default:
@@ -126,7 +125,7 @@ func (q *queryReader) note(at *branch, path []string, text string) {
 
 func (b *branch) condition(f *schema.Field, operator string) *sentCondition {
 	for _, c := range b.conditions {
-		if c.field == f && c.name == operator {
+		if c.field == f && c.operator.name == operator {
 			return c
 		}
 	}
@@ -145,8 +144,6 @@ func split(op operator, members bool, text string) []string {
 		return strings.Split(text, ",")
 	}
 }
-
-const operatorNames = "eq, ne, gt, gte, lt, lte, in, notIn, between, like, ilike, isNull, isNotNull"
 
 func (q *queryReader) noOperator(f *schema.Field) {
 	q.fail(f.Name, fault.InvalidOperator, "takes one of the operators %s", operatorNames)

@@ -1,6 +1,7 @@
 package predicate
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/rowcast/rowcast/fault"
@@ -10,41 +11,27 @@ import (
 
 // operator is an operator of the filter grammar.
 type operator struct {
-	read    func(*queryReader, *schema.Field, []string) term // nil after a fault
+	name    string
 	list    bool
 	members int // of a list; 0: one or more, up to the entity's limit
 }
 
-// operators are looked up by the exact name.
-func operators(name string) (operator, bool) {
-	op, ok := operatorTable[name]
-	return op, ok
-}
+// relationNames are the operators that take one value, in the order of relation.
+var relationNames = [...]string{"eq", "ne", "lt", "lte", "gt", "gte"}
 
-var operatorTable = map[string]operator{
-	"eq":        comparison(equal),
-	"ne":        comparison(unequal),
-	"lt":        comparison(less),
-	"lte":       comparison(lessOrEqual),
-	"gt":        comparison(greater),
-	"gte":       comparison(greaterOrEqual),
-	"in":        {list: true, read: (*queryReader).oneOf},
-	"notIn":     {list: true, read: (*queryReader).noneOf},
-	"between":   {list: true, members: 2, read: (*queryReader).between},
-	"like":      {read: func(q *queryReader, f *schema.Field, sent []string) term { return q.like(f, sent[0], false) }},
-	"ilike":     {read: func(q *queryReader, f *schema.Field, sent []string) term { return q.like(f, sent[0], true) }},
-	"isNull":    {read: func(q *queryReader, f *schema.Field, sent []string) term { return q.nullCheck(f, sent[0], "true") }},
-	"isNotNull": {read: func(q *queryReader, f *schema.Field, sent []string) term { return q.nullCheck(f, sent[0], "false") }},
-}
+const operatorNames = "eq, ne, gt, gte, lt, lte, in, notIn, between, like, ilike, isNull, isNotNull"
 
-func comparison(op relation) operator {
-	return operator{read: func(q *queryReader, f *schema.Field, sent []string) term {
-		v, ok := q.operand(f, sent[0])
-		if !ok {
-			return nil
-		}
-		return ready(newCompare(f, op, v), f).asEquality(op == equal)
-	}}
+// operatorOf finds an operator by its exact name.
+func operatorOf(name string) (operator, bool) {
+	switch name {
+	case "eq", "ne", "lt", "lte", "gt", "gte", "like", "ilike", "isNull", "isNotNull":
+		return operator{name: name}, true
+	case "in", "notIn":
+		return operator{name: name, list: true}, true
+	case "between":
+		return operator{name: name, list: true, members: 2}, true
+	}
+	return operator{}, false
 }
 
 // condition reads one condition: a field, an operator and what was sent for it,
@@ -64,7 +51,27 @@ func (q *queryReader) condition(f *schema.Field, op operator, sent []string) ter
 	case !q.counted(len(sent)):
 		return nil
 	}
-	return op.read(q, f, sent)
+	switch op.name {
+	case "in":
+		return q.oneOf(f, sent)
+	case "notIn":
+		return q.noneOf(f, sent)
+	case "between":
+		return q.between(f, sent)
+	case "like", "ilike":
+		return q.like(f, sent[0], op.name == "ilike")
+	case "isNull", "isNotNull":
+		return q.nullCheck(f, sent[0], op.name == "isNull")
+	}
+	return q.comparison(f, relation(slices.Index(relationNames[:], op.name)), sent[0])
+}
+
+func (q *queryReader) comparison(f *schema.Field, op relation, text string) term {
+	v, ok := q.operand(f, text)
+	if !ok {
+		return nil
+	}
+	return ready(newCompare(f, op, v), f).asEquality(op == equal)
 }
 
 // operand reads a value of the field, or the null literal.
@@ -76,7 +83,7 @@ func (q *queryReader) operand(f *schema.Field, text string) (value.Value, bool) 
 		}
 		return value.Value{}, true
 	}
-	v, err := parseOperand(f, text)
+	v, err := f.ParseText(text)
 	if err != nil {
 		q.fail(f.Name, fault.InvalidValue, "%s", err.Error())
 		return value.Value{}, false
@@ -135,11 +142,11 @@ func (q *queryReader) like(f *schema.Field, pattern string, fold bool) term {
 	return ready(&match{field: f, pattern: CompileLike(pattern, fold)}, f)
 }
 
-// nullCheck reads a flag; whenNull is the flag that asks for NULL.
-func (q *queryReader) nullCheck(f *schema.Field, flag, whenNull string) term {
+// nullCheck reads the flag of isNull, or of isNotNull: false means the other one.
+func (q *queryReader) nullCheck(f *schema.Field, flag string, isNull bool) term {
 	if flag != "true" && flag != "false" {
 		q.fail(f.Name, fault.InvalidValue, "takes true or false")
 		return nil
 	}
-	return ready(&null{field: f, negated: flag != whenNull}, f)
+	return ready(&null{field: f, negated: isNull != (flag == "true")}, f)
 }

@@ -149,7 +149,7 @@ func (q *queryReader) jsonField(m jsonMember) []term {
 	}
 	var terms []term
 	for _, c := range conditions {
-		op, ok := operators(c.name)
+		op, ok := operatorOf(c.name)
 		if !ok {
 			q.noOperator(f)
 			continue

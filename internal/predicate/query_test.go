@@ -81,7 +81,7 @@ func faultsOf(t *testing.T, err error) []fault.FieldError {
 }
 
 func TestParseQuery(t *testing.T) {
-	e := hardEntity()
+	e := hardEntity(t)
 	refused := func(field string, code fault.Code) string { return field + ": " + string(code) }
 	tests := map[string]struct{ query, want string }{
 		"a query without filter has none":              {"limit=3&sort=-n", ""},
@@ -133,7 +133,7 @@ func manyBranches(n int) string {
 }
 
 func TestParseQueryAsksWhatIsAllowed(t *testing.T) {
-	e := hardEntity()
+	e := hardEntity(t)
 	_, err := ParseQuery(e, "filter[text][eq]=a&filter[n][eq]=1", func(i int) bool { return e.Fields[i].Name == "n" })
 	if got := faultsOf(t, err); len(got) != 1 || got[0].Field != "text" || got[0].Code != string(fault.InvalidField) {
 		t.Errorf("got %v, want text refused as invalid_field", got)
@@ -141,7 +141,7 @@ func TestParseQueryAsksWhatIsAllowed(t *testing.T) {
 }
 
 func TestColumnsOfAFilter(t *testing.T) {
-	e := hardEntity()
+	e := hardEntity(t)
 	tree, err := ParseQuery(e, "filter[on][eq]=null&filter[not][n][in]=1,2&filter[or][0][text][eq]=a&filter[or][1][n][in]=3&filter[meta][isNull]=true", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -198,7 +198,7 @@ func (r *ruleReader) literalOf(f *schema.Field, o operand) (value.Value, bool) {
 	switch o.literal.(type) {
 	case string:
 		if f.Type.Class() == value.Text || f.Type == value.DateTime || f.Type == value.Timestamp {
-			v, err := parseOperand(f, o.literal.(string))
+			v, err := f.ParseText(o.literal.(string))
 			if err == nil {
 				return v, true
 			}
@@ -213,7 +213,7 @@ func (r *ruleReader) literalOf(f *schema.Field, o operand) (value.Value, bool) {
 		detail = "is of type " + f.Type.String() + ", not boolean"
 	case json.Number:
 		if f.Type == value.Integer || f.Type == value.BigInt || f.Type == value.Double {
-			v, err := parseOperand(f, o.literal.(json.Number).String())
+			v, err := f.ParseText(o.literal.(json.Number).String())
 			if err == nil {
 				return v, true
 			}
