@@ -36,7 +36,11 @@ func TestParseRefusesByNameAndPlace(t *testing.T) {
 		{"deep block", strings.Repeat("- ", 10_000), 1, 129, "nested deeper"},
 		{"deep mappings", deepMappings(100), 65, 66, "nested deeper"},
 		{"closing without opening", "a: ]\n", 1, 4, "closing ]"},
-		{"unclosed list", "a: [1\n", 1, 4, "cannot be read as YAML"},
+		{"unclosed list", "a: [1\n", 1, 4, "opening [ without a closing one"},
+		{"comma without a value", "a: [1,,2]\n", 1, 7, "a comma without a value"},
+		{"comma first", "a: {, b: 1}\n", 1, 5, "a comma without a value"},
+		{"many commas", "a: [" + strings.Repeat(",", 90_000) + "]", 1, 5, "a comma without a value"},
+		{"many keys", strings.Repeat("a: 1\n", 30_000), 4001, 2, "more than 4000 keys"},
 		{"unclosed quote", "a: 'x\n", 1, 4, "cannot be read as YAML"},
 		{"tab as indentation", "a:\n\tb: 1\n", 2, 1, "cannot be read as YAML"},
 		{"too large", strings.Repeat("# x\n", 1<<18+1), 1, 1, "split it"},
@@ -65,6 +69,13 @@ func deepMappings(n int) string {
 		b.WriteString(strings.Repeat(" ", i) + "a:\n")
 	}
 	return b.String()
+}
+
+func TestALongListIsRead(t *testing.T) {
+	src := "a:\n" + strings.Repeat("- b: 1\n", 10_000) + "c: 1\n"
+	if _, rs := document.Parse("f.yaml", []byte(src)); len(rs) > 0 {
+		t.Errorf("refused: %v", rs)
+	}
 }
 
 func TestAnEmptyFileIsAnEmptyMapping(t *testing.T) {

@@ -14,6 +14,7 @@ const (
 	maxSize   = 1 << 20
 	maxTokens = 100_000
 	maxDepth  = 64
+	maxKeys   = 4_000 // of one mapping
 )
 
 // vetBytes refuses what is no text before anything looks at it as YAML.
@@ -48,8 +49,8 @@ func vetBytes(s *source, src []byte) (Refusal, bool) {
 type vetter struct {
 	src       *source
 	refusals  *Refusals
-	flow      int   // open brackets
-	columns   []int // of the open blocks
+	brackets  []*token.Token // open ones
+	blocks    []openBlock    // open ones, outermost first
 	documents int
 	content   bool // something stood before in this document
 }
@@ -66,13 +67,13 @@ func (v *vetter) vet(tokens token.Tokens) bool {
 			continue
 		}
 		v.countDocument(tk)
-		if depth := v.enter(tokens, i); depth > maxDepth {
-			v.refuse(tk, "nested deeper than %d levels; flatten it", maxDepth)
-			return false
-		} else if depth < 0 {
-			v.refuse(tk, "closing %s without an opening one; remove it", tk.Value)
+		if why := v.enter(tokens, i); why != "" {
+			v.refuse(tk, "%s", why)
 			return false
 		}
+	}
+	if n := len(v.brackets); n > 0 {
+		v.refuse(v.brackets[n-1], "opening %s without a closing one; close it", v.brackets[n-1].Value)
 	}
 	return len(*v.refusals) == 0
 }
@@ -113,33 +114,59 @@ func (v *vetter) countDocument(tk *token.Token) {
 	}
 }
 
-// enter follows brackets and block columns and returns the depth at token i. A
-// block nested in another begins further right; one sequence may stand at the
-// column of its own key.
-func (v *vetter) enter(tokens token.Tokens, i int) int {
+// openBlock is a block mapping or sequence that may go on.
+type openBlock struct {
+	column int
+	keys   int
+}
+
+// enter follows brackets and blocks and explains what is wrong with token i, or
+// returns "". A block nested in another begins further right; one sequence may
+// stand at the column of its own key.
+func (v *vetter) enter(tokens token.Tokens, i int) string {
 	switch tk := tokens[i]; tk.Type {
 	case token.SequenceStartType, token.MappingStartType:
-		v.flow++
+		v.brackets = append(v.brackets, tk)
 	case token.SequenceEndType, token.MappingEndType:
-		v.flow--
-		if v.flow < 0 {
-			return -1
+		if len(v.brackets) == 0 {
+			return "closing " + tk.Value + " without an opening one; remove it"
+		}
+		v.brackets = v.brackets[:len(v.brackets)-1]
+	case token.CollectEntryType:
+		if i > 0 && opens(tokens[i-1]) {
+			return "a comma without a value before it; remove it"
 		}
 	case token.SequenceEntryType:
 		v.open(tk.Position.Column)
 	case token.MappingValueType:
-		if i > 0 && v.flow == 0 {
-			v.open(tokens[i-1].Position.Column)
+		if i == 0 || len(v.brackets) > 0 {
+			break
+		}
+		block := v.open(tokens[i-1].Position.Column)
+		if block.keys++; block.keys > maxKeys {
+			return fmt.Sprintf("more than %d keys in one mapping; split it", maxKeys)
 		}
 	}
-	return v.flow + len(v.columns)
+	if len(v.brackets)+len(v.blocks) > maxDepth {
+		return fmt.Sprintf("nested deeper than %d levels; flatten it", maxDepth)
+	}
+	return ""
 }
 
-func (v *vetter) open(column int) {
-	for len(v.columns) > 0 && v.columns[len(v.columns)-1] >= column {
-		v.columns = v.columns[:len(v.columns)-1]
+// opens reports whether a value is due after the token.
+func opens(tk *token.Token) bool {
+	return tk.Type == token.CollectEntryType || tk.Type == token.SequenceStartType || tk.Type == token.MappingStartType
+}
+
+// open returns the block at the column, and closes those further right.
+func (v *vetter) open(column int) *openBlock {
+	for len(v.blocks) > 0 && v.blocks[len(v.blocks)-1].column > column {
+		v.blocks = v.blocks[:len(v.blocks)-1]
 	}
-	v.columns = append(v.columns, column)
+	if n := len(v.blocks); n == 0 || v.blocks[n-1].column < column {
+		v.blocks = append(v.blocks, openBlock{column: column})
+	}
+	return &v.blocks[len(v.blocks)-1]
 }
 
 func (v *vetter) refuse(tk *token.Token, format string, args ...any) {
