@@ -102,7 +102,10 @@ func (c *call) log(took time.Duration) {
 	}
 	attrs := []slog.Attr{
 		slog.String("method", c.req.Method), slog.String("path", c.req.URL.EscapedPath()),
-		slog.Int("status", c.status), slog.Duration("took", took),
+		slog.Duration("took", took),
+	}
+	if !c.route.stream {
+		attrs = append(attrs, slog.Int("status", c.answered()))
 	}
 	if c.principal != nil {
 		attrs = append(attrs, slog.String("tenant", c.principal.Tenant), slog.String("principal", c.principal.ID))

@@ -29,7 +29,7 @@ func TestWithoutACredentialEveryNameAnswersAlike(t *testing.T) {
 	for _, path := range []string{
 		"/data", "/data/", "/data/order", "/data/nothing", "/data/order/1", "/data/order/1/restore", "/data/order/1/2/3/4",
 		"/data/transaction", "/data/order/bulk", "/d%61ta/order/1", "/data/a//b", "/data/order?limit=1000",
-		"/subscribe", "/subscribe/", "/subscribe/order", "/subscribe/nothing", "/subscribe/order/more", "/realtime", "/realtime?channel=order",
+		"//data/order", "/subscribe", "/subscribe/", "/subscribe/order", "/subscribe/nothing", "/subscribe/order/more", "/realtime", "/realtime?channel=order",
 		"/admin", "/admin/", "/admin/data/streams", "/admin/data/nothing", "/metrics", "/metrics/x",
 	} {
 		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} {
@@ -56,7 +56,7 @@ func ok(w http.ResponseWriter, _ *http.Request, _ *access.Principal) error {
 
 func TestUnknownPathsAreAProblemAndNeverARedirect(t *testing.T) {
 	s := serve(t, httpapi.Config{})
-	for _, path := range []string{"/nothing", "/", "/x/../y", "//", "//data/order", "/x//y", "/session", "/healthz/"} {
+	for _, path := range []string{"/nothing", "/", "/x/../y", "//", "/x//y", "/session", "/healthz/"} {
 		ask{method: "GET", path: path}.do(t, s).refused(t, 404, "route_not_found")
 	}
 	for _, path := range []string{"/data", "/data/", "/data/order/", "/data/order/1/", "/data/order//1", "/data//1", "/data/order/1/other", "/data/a/b/c/d", "/realtime"} {
