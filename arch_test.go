@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -110,16 +111,8 @@ func sources(t *testing.T) []source {
 // imports returns the packages of this module that a file imports.
 func imports(t *testing.T, s source) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), s.path, nil, parser.ImportsOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var own []string
-	for _, spec := range file.Imports {
-		name, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, name := range allImports(t, s) {
 		if name == modulePath {
 			own = append(own, ".")
 		} else if rest, ok := strings.CutPrefix(name, modulePath+"/"); ok {
@@ -127,6 +120,24 @@ func imports(t *testing.T, s source) []string {
 		}
 	}
 	return own
+}
+
+// allImports returns every package that a file imports.
+func allImports(t *testing.T, s source) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), s.path, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, spec := range file.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 // TestImportsFollowTheTable: a package imports only what its row in
@@ -173,6 +184,41 @@ func TestTheTableAllowsNoMoreThanIsUsed(t *testing.T) {
 				t.Errorf("docs/ARCHITECTURE.md lets %s import %s, which it does not: take it out of the row", name, permitted)
 			}
 		}
+	}
+}
+
+// TestEveryDependencyHasItsLine: docs/DEPENDENCIES.md says of each module that
+// is imported what it is for, and names none that is not.
+func TestEveryDependencyHasItsLine(t *testing.T) {
+	document, err := os.ReadFile(filepath.Join("docs", "DEPENDENCIES.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unused := map[string]bool{}
+	for line := range strings.Lines(string(document)) {
+		if cells := strings.Split(line, "|"); len(cells) > 3 {
+			for _, m := range quoted.FindAllStringSubmatch(cells[1], -1) {
+				unused[m[1]] = true
+			}
+		}
+	}
+	named := slices.Collect(maps.Keys(unused))
+	for _, s := range sources(t) {
+		for _, name := range allImports(t, s) {
+			host, _, _ := strings.Cut(name, "/")
+			if !strings.Contains(host, ".") || name == modulePath || strings.HasPrefix(name, modulePath+"/") {
+				continue
+			}
+			module := slices.IndexFunc(named, func(m string) bool { return name == m || strings.HasPrefix(name, m+"/") })
+			if module < 0 {
+				t.Errorf("%s imports %s, which docs/DEPENDENCIES.md does not name", s.path, name)
+				continue
+			}
+			delete(unused, named[module])
+		}
+	}
+	for name := range unused {
+		t.Errorf("docs/DEPENDENCIES.md names %s, which nothing imports", name)
 	}
 }
 

@@ -69,7 +69,6 @@ limits: {streamsperprincipal: 20000, streams: 50000}
 const schemaDocument = `traits:
   - name: row
     fields:
-      - {name: id, type: ulid}
       - {name: title, type: string, validations: [{type: required}, {type: maxlength, value: 80}]}
       - {name: status, type: string}
       - {name: owner_id, type: string}
@@ -77,19 +76,23 @@ const schemaDocument = `traits:
 entities:
   - name: open
     inherits: [row]
+    fields: [{name: id, type: ulid}]
     events: [{name: changed, operations: [create, update, delete]}]
     subscriptions: [{name: all, rls: true, eventtypes: [create, update, delete]}]
   - name: owned
     inherits: [row]
+    fields: [{name: id, type: ulid}]
     rowrules:
       - {name: own, actions: [read, update, delete], language: expr, expression: row.owner_id == user.id}
     events: [{name: changed, operations: [create, update, delete]}]
     subscriptions: [{name: mine, rls: true, eventtypes: [create, update, delete]}]
   - name: told
     inherits: [row]
+    fields: [{name: id, type: ulid}]
     events: [{name: changed, operations: [create, update, delete]}]
   - name: plain
     inherits: [row]
+    fields: [{name: id, type: ulid}]
 `
 
 // start starts a fresh rowcast with an empty database.

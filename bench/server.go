@@ -26,8 +26,16 @@ type server struct {
 }
 
 // launch starts binary in dir and waits until it says where it listens. The
-// process ends with stop, or with ctx.
+// process ends with stop, or with ctx; dir goes with it.
 func launch(ctx context.Context, name, dir, binary string, args ...string) (*server, error) {
+	s, err := launchIn(ctx, name, dir, binary, args...)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return s, nil
+}
+
+func launchIn(ctx context.Context, name, dir, binary string, args ...string) (*server, error) {
 	stderr, err := os.Create(filepath.Join(dir, "stderr.log")) // #nosec G304 -- a folder of ours
 	if err != nil {
 		return nil, err
