@@ -86,16 +86,17 @@ func Always() *Predicate { return &Predicate{root: constant(True)} }
 // Never returns the predicate that is true of no row.
 func Never() *Predicate { return &Predicate{root: constant(False)} }
 
-// And joins predicates; a nil one counts as Always. And() is Always.
+// And joins predicates. And() is Always. A nil one counts as Never, so that one
+// that was forgotten lets no row through; so it does in Or.
 func And(ps ...*Predicate) *Predicate { return &Predicate{root: allOf(roots(ps))} }
 
-// Or joins predicates; a nil one counts as Always. Or() is Never.
+// Or joins predicates. Or() is Never.
 func Or(ps ...*Predicate) *Predicate { return &Predicate{root: anyOf(roots(ps))} }
 
 func roots(ps []*Predicate) []node {
 	nodes := make([]node, len(ps))
 	for i, p := range ps {
-		nodes[i] = constant(True)
+		nodes[i] = constant(False)
 		if p != nil {
 			nodes[i] = p.root
 		}

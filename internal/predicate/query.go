@@ -13,7 +13,7 @@ import (
 // Limits that hold whatever the entity declares: databases bound the depth of
 // an expression and the values bound in a statement.
 const (
-	deepest       = 200
+	deepest       = highest
 	maxConditions = 500
 	maxOperands   = 5000
 	maxParameters = maxConditions + maxOperands
@@ -37,7 +37,7 @@ type queryReader struct {
 // error is a *fault.Fault with code invalid_query and all FieldErrors.
 func ParseQuery(e *schema.Entity, rawQuery string, allowed func(field int) bool) (*Tree, error) {
 	q := &queryReader{entity: e, allowed: allowed}
-	root := &branch{}
+	conditions := &branch{}
 	var objects []string
 	sent := 0
 	for _, parameter := range strings.Split(rawQuery, "&") {
@@ -52,16 +52,20 @@ func ParseQuery(e *schema.Entity, rawQuery string, allowed func(field int) bool)
 		if name == "filter" {
 			objects = append(objects, text)
 		} else if path, ok := brackets(strings.TrimPrefix(name, "filter")); ok {
-			q.place(root, path, text)
+			q.place(conditions, path, text)
 		} else {
 			q.fail("filter", fault.InvalidValue, "a parameter that begins with filter is filter[FIELD][OPERATOR]=VALUE, or filter={…} in JSON")
 		}
 	}
-	terms := q.branch(root)
+	terms := q.branch(conditions)
 	if len(objects) > 1 {
 		q.fail("filter", fault.InvalidValue, "filter={…} may be given once; put both into one object")
 	} else if len(objects) == 1 {
 		terms = append(terms, q.document(objects[0])...)
+	}
+	root := joined(true, terms)
+	if height(root) > highest {
+		q.fail("filter", fault.LimitExceeded, "nests too many conditions; use in for lists of values")
 	}
 	if len(q.faults) > 0 {
 		return nil, fault.New(fault.InvalidQuery, "the filter is not valid").With(q.faults...)
@@ -69,7 +73,7 @@ func ParseQuery(e *schema.Entity, rawQuery string, allowed func(field int) bool)
 	if sent == 0 {
 		return nil, nil
 	}
-	return &Tree{root: joined(true, terms)}, nil
+	return &Tree{root: root}, nil
 }
 
 // decode splits and decodes a parameter; ok is false where it is no filter. One

@@ -161,3 +161,31 @@ func names(e *schema.Entity, columns []int) string {
 	}
 	return strings.Join(out, " ")
 }
+
+// The deepest and the largest filter there may be is still one statement.
+func TestAMaximalFilterIsOneStatement(t *testing.T) {
+	e := hardEntity(t)
+	e.Filter.MaxDepth, e.Filter.MaxInValues = 1000, maxOperands
+	rows := seeded(5).rows(e, 3)
+	db := openDatabase(t, e, rows)
+	deep := strings.Repeat(`{"n":{"eq":1},"or":[{"m":{"eq":2}},`, highest/2-1) + `{"on":{"eq":true}}` + strings.Repeat("]}", highest/2-1)
+	list := "filter[big][notIn]=1" + strings.Repeat(",1,2,3", 1000)
+	many := "filter[n][eq]=1"
+	for i := range maxConditions - 1 {
+		many += "&filter[or][" + strings.Repeat("x", i) + "][n][eq]=" + string(rune('0'+i%10))
+	}
+	for name, query := range map[string]string{"deep": "filter=" + deep, "list": list, "many": many} {
+		t.Run(name, func(t *testing.T) {
+			tree, err := ParseQuery(e, query, nil)
+			if err != nil {
+				t.Fatal(err, faultsOf(t, err))
+			}
+			sameTruths(t, db, rows, tree.Bind(Caller{}))
+		})
+	}
+	higher := strings.Repeat(`{"n":{"eq":1},"or":[{"m":{"eq":2}},`, highest-1) + `{"on":{"eq":true}}` + strings.Repeat("]}", highest-1)
+	_, err := ParseQuery(e, "filter="+higher, nil)
+	if got := faultsOf(t, err); len(got) != 1 || got[0].Field != "filter" || got[0].Code != string(fault.LimitExceeded) {
+		t.Errorf("a filter too high for a statement: got %v, want limit_exceeded", got)
+	}
+}

@@ -43,6 +43,9 @@ func ParseRule(e *schema.Entity, s schema.Script) (*Tree, document.Refusals) {
 		return nil, r.refusals
 	}
 	t := r.condition(parsed.Node)
+	if height(t) > highest {
+		r.refuse(0, "the row rule nests too many conditions for a database; split it into several rules, which are joined by or")
+	}
 	if len(r.refusals) > 0 {
 		return nil, r.refusals
 	}

@@ -2,7 +2,6 @@ package predicate
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 
 	"github.com/expr-lang/expr/ast"
@@ -191,37 +190,25 @@ func describe(n ast.Node) string {
 	}
 }
 
-// literalOf reads a literal as a value of the field, which must be of the very
-// type the field compares as.
+// literalOf reads a literal as a value of the field, which must compare as the
+// literal's own type.
 func (r *ruleReader) literalOf(f *schema.Field, o operand) (value.Value, bool) {
-	detail := "must be a text in quotes"
-	switch o.literal.(type) {
+	text, fits := "", false
+	switch x := o.literal.(type) {
 	case string:
-		if f.Type.Class() == value.Text || f.Type == value.DateTime || f.Type == value.Timestamp {
-			v, err := f.ParseText(o.literal.(string))
-			if err == nil {
-				return v, true
-			}
-			detail = err.Error()
-			break
-		}
-		detail = "is of type " + f.Type.String() + ", not text"
+		text, fits = x, f.Type.Class() == value.Text || family(f) == value.Timestamp
 	case bool:
-		if f.Type == value.Boolean {
-			return value.OfBool(o.literal.(bool)), true
-		}
-		detail = "is of type " + f.Type.String() + ", not boolean"
+		text, fits = strconv.FormatBool(x), f.Type == value.Boolean
 	case json.Number:
-		if f.Type == value.Integer || f.Type == value.BigInt || f.Type == value.Double {
-			v, err := f.ParseText(o.literal.(json.Number).String())
-			if err == nil {
-				return v, true
-			}
-			detail = err.Error()
-			break
-		}
-		detail = "is of type " + f.Type.String() + ", not a number"
+		text, fits = x.String(), family(f) == value.Integer || f.Type == value.Double
 	}
-	r.refuse(offsetOf(o.node), "row.%s %s; %s is not a value of it", f.Name, detail, fmt.Sprint(o))
-	return value.Value{}, false
+	if !fits {
+		r.refuse(offsetOf(o.node), "row.%s is of type %s, and %s is a %s; compare it with a value of its type", f.Name, typeName(f), o, kindOf(o))
+		return value.Value{}, false
+	}
+	v, err := f.ParseText(text)
+	if err != nil {
+		r.refuse(offsetOf(o.node), "row.%s %v; %s is no value of it", f.Name, err, o)
+	}
+	return v, err == nil
 }

@@ -53,7 +53,7 @@ func (g *group) sql(w *writer) {
 }
 
 // joinHalves nests a chain as a balanced tree: databases limit how deep an
-// expression may be, and a plain chain of n parts is n deep.
+// expression may be (see highest), and a plain chain of n parts is n deep.
 func joinHalves(w *writer, word string, nodes []node) {
 	if len(nodes) == 1 {
 		nodes[0].sql(w)

@@ -1,6 +1,14 @@
 package predicate
 
-import "github.com/rowcast/rowcast/schema"
+import (
+	"math/bits"
+
+	"github.com/rowcast/rowcast/schema"
+)
+
+// highest is how high an expression may be. The engines overflow their stack,
+// and not always politely, at about three times that.
+const highest = 100
 
 // term is a part of a Tree: a condition that may still ask the caller.
 type term interface {
@@ -114,4 +122,20 @@ func joined(and bool, terms []term) term {
 		return terms[0]
 	}
 	return &junction{and: and, terms: terms}
+}
+
+// height is how deep the SQL of a term nests: a junction is rendered as a
+// balanced tree. Binding never makes it higher.
+func height(t term) int {
+	switch t := t.(type) {
+	case *junction:
+		inner := 0
+		for _, part := range t.terms {
+			inner = max(inner, height(part))
+		}
+		return inner + bits.Len(uint(max(len(t.terms), 1)-1))
+	case *choice:
+		return max(height(t.yes), height(t.no))
+	}
+	return 1
 }
