@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -217,7 +218,7 @@ func (r *reader) malformed(element string, err error) error {
 		text = "is empty"
 	}
 	offset = min(offset, int64(len(r.data)))
-	before := append(r.before[:len(r.before):len(r.before)], r.data[:offset]...)
+	before := slices.Concat(r.before, r.data[:offset])
 	line := bytes.Count(before, []byte("\n")) + 1
 	column := len(before) - bytes.LastIndexByte(before, '\n')
 	return fault.New(fault.MalformedBody, "%sthe body %s (line %d, column %d, offset %d)", element, text, line, column, len(before))

@@ -10,9 +10,6 @@ import (
 	"github.com/rowcast/rowcast/internal/value"
 )
 
-// maxFaults bounds the faults that one bulk reports.
-const maxFaults = 100
-
 // Bulk inserts many rows in one transaction and returns their ids in order.
 // again says that an Idempotency-Key answered it and nothing was written. All
 // invalid rows are reported together, each field as [index].name, the first
@@ -53,12 +50,11 @@ func (e *Engine) drafts(ent *entity, g *access.Grant, bs []Body) ([]store.Row, [
 		rows[i], inputs[i] = e.draft(ent, g, b)
 		faults = append(faults, within(fmt.Sprintf("[%d]", i), inputs[i].faults)...)
 		if len(faults) >= maxFaults {
-			faults = faults[:maxFaults]
 			break
 		}
 	}
 	if len(faults) > 0 {
-		return nil, nil, fault.New(fault.Invalid, "some rows are not valid: see errors; nothing was written").With(faults...)
+		return nil, nil, fault.New(fault.Invalid, "some rows are not valid: see errors; nothing was written").With(bounded(faults)...)
 	}
 	return rows, inputs, nil
 }

@@ -2,8 +2,10 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/rowcast/rowcast/fault"
 	"github.com/rowcast/rowcast/internal/access"
@@ -167,4 +169,18 @@ func TestAGrantOpensOnlyTheActionItAllows(t *testing.T) {
 	wantFault(t, err, fault.Forbidden)
 	_, err = h.Grant(alice, "nothing", access.Read)
 	wantFault(t, err, fault.EntityNotFound)
+}
+
+func TestAnAnswerIsNoLargerThanItsCause(t *testing.T) {
+	h := open(t)
+	var text strings.Builder
+	text.WriteString(`{"` + strings.Repeat("é", 5000) + `":0`)
+	for i := range 5000 {
+		fmt.Fprintf(&text, `,"k%d":0`, i)
+	}
+	_, err := h.create(alice, "tag", text.String()+"}")
+	f, _ := fault.Of(err)
+	if f == nil || len(f.Errors) != 100 || len(f.Errors[0].Field) > 80 || !utf8.ValidString(f.Errors[0].Field) {
+		t.Errorf("got %v", err)
+	}
 }

@@ -39,7 +39,8 @@ func newSealer(secret []byte) (*sealer, error) {
 }
 
 func (s *sealer) seal(binding string, cells []value.Value) string {
-	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, appendCells(nil, cells), []byte(binding)))
+	var nonce []byte // the AEAD draws its own and puts it in front
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nonce, appendCells(nil, cells), []byte(binding)))
 }
 
 // open returns the n cells of a cursor that was sealed for the same binding.
@@ -69,6 +70,7 @@ func appendCells(dst []byte, cells []value.Value) []byte {
 		case value.Text, value.Blob:
 			dst = binary.AppendUvarint(dst, uint64(len(v.Text())))
 			dst = append(dst, v.Text()...)
+		default: // NULL is its class alone
 		}
 	}
 	return dst

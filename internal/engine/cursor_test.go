@@ -70,7 +70,8 @@ func TestACursorIsGoodForItsOwnListAlone(t *testing.T) {
 
 func TestTwoCursorsOfOnePlaceDiffer(t *testing.T) {
 	s := testSealer(t)
-	if s.seal("list", hardCells) == s.seal("list", hardCells) {
+	first, second := s.seal("list", hardCells), s.seal("list", hardCells)
+	if first == second {
 		t.Error("a cursor tells whether two rows are alike")
 	}
 }

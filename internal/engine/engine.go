@@ -84,10 +84,8 @@ func (e *Engine) compile() error {
 		e.entities = append(e.entities, s)
 		e.byName[s.Name] = ent
 	}
-	if len(refusals) > 0 {
-		return refusals
-	}
-	return nil
+	refusals.Sort()
+	return refusals.Err()
 }
 
 // Policy returns the compiled access of an entity that this engine serves.

@@ -71,6 +71,11 @@ entities:
       - {name: rank, type: int}
     events:
       - {name: strict, condition: {language: expr, expression: 'payload.rank != 0 and len(payload.text) > 0'}}
+  - name: plain
+    fields: [{name: id, type: ulid}, {name: text, type: string}, {name: rank, type: int}]
+  - name: loud
+    fields: [{name: id, type: ulid}, {name: text, type: string}, {name: rank, type: int}]
+    events: [{name: changed}]
   - name: tag
     fields:
       - {name: id, type: string}
@@ -104,14 +109,14 @@ func principal(id string, roles ...string) *access.Principal {
 // house is an engine over a real file, with what its writer handed on.
 type house struct {
 	*engine.Engine
-	t   *testing.T
+	t   testing.TB
 	now time.Time
 
 	mu  sync.Mutex
 	log []*store.LogRow
 }
 
-func open(t *testing.T, change ...func(*engine.Config)) *house {
+func open(t testing.TB, change ...func(*engine.Config)) *house {
 	t.Helper()
 	model, refusals := schema.Parse([]schema.Source{{Name: "shop.yaml", Data: []byte(shop)}})
 	if len(refusals) > 0 {
@@ -143,7 +148,7 @@ func open(t *testing.T, change ...func(*engine.Config)) *house {
 	return h
 }
 
-func policies(t *testing.T, model *schema.Model) map[string]*access.Policy {
+func policies(t testing.TB, model *schema.Model) map[string]*access.Policy {
 	t.Helper()
 	out := map[string]*access.Policy{}
 	for _, e := range model.Entities {
@@ -205,7 +210,7 @@ func (h *house) grant(pr *access.Principal, entity string, a access.Action) *acc
 	return g
 }
 
-func body(t *testing.T, text string) engine.Body {
+func body(t testing.TB, text string) engine.Body {
 	t.Helper()
 	b, err := engine.DecodeBody([]byte(text))
 	if err != nil {
@@ -239,9 +244,10 @@ func (h *house) patch(pr *access.Principal, entity, id, text string) (*engine.Ou
 	return h.Patch(context.Background(), h.grant(pr, entity, access.Update), id, body(h.t, text), engine.Options{})
 }
 
-func (h *house) put(pr *access.Principal, entity, id, text string) (*engine.Outcome, error) {
+// put and purge write orders.
+func (h *house) put(pr *access.Principal, id, text string) (*engine.Outcome, error) {
 	h.t.Helper()
-	return h.Replace(context.Background(), h.grant(pr, entity, access.Update), id, body(h.t, text), engine.Options{})
+	return h.Replace(context.Background(), h.grant(pr, "order", access.Update), id, body(h.t, text), engine.Options{})
 }
 
 func (h *house) remove(pr *access.Principal, entity, id string) error {
@@ -255,9 +261,9 @@ func (h *house) restore(pr *access.Principal, entity, id string) (*engine.Outcom
 	return h.Restore(context.Background(), h.grant(pr, entity, access.Restore), id, engine.Options{})
 }
 
-func (h *house) purge(pr *access.Principal, entity, id string) error {
+func (h *house) purge(pr *access.Principal, id string) error {
 	h.t.Helper()
-	_, err := h.Purge(context.Background(), h.grant(pr, entity, access.Purge), id, engine.Options{})
+	_, err := h.Purge(context.Background(), h.grant(pr, "order", access.Purge), id, engine.Options{})
 	return err
 }
 
@@ -275,7 +281,7 @@ func (h *house) read(pr *access.Principal, entity, id string) map[string]any {
 	return decoded(h.t, g, row)
 }
 
-func decoded(t *testing.T, g *access.Grant, row store.Row) map[string]any {
+func decoded(t testing.TB, g *access.Grant, row store.Row) map[string]any {
 	t.Helper()
 	var out map[string]any
 	if err := json.Unmarshal(render.Row(nil, g, nil, row), &out); err != nil {
@@ -285,7 +291,7 @@ func decoded(t *testing.T, g *access.Grant, row store.Row) map[string]any {
 }
 
 // wantFields holds the named members of a row to their values.
-func wantFields(t *testing.T, got map[string]any, want map[string]any) {
+func wantFields(t testing.TB, got map[string]any, want map[string]any) {
 	t.Helper()
 	if got == nil {
 		t.Fatal("got no row")

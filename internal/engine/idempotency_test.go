@@ -49,7 +49,7 @@ func TestTheSameRequestUnderTheSameKeyIsAnsweredAgain(t *testing.T) {
 	if err != nil || !hidden.Again || hidden.Row != nil || idOf(hidden) != idOf(first) {
 		t.Errorf("got %+v, %v, want the id alone of a row she cannot read now", hidden, err)
 	}
-	if err := h.purge(staff, "order", idOf(first)); err != nil {
+	if err := h.purge(staff, idOf(first)); err != nil {
 		t.Fatal(err)
 	}
 	if gone, err := post(`{"title":"ab"}`, "k", "h1"); err != nil || !gone.Again || gone.Row != nil {

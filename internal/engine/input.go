@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rowcast/rowcast/fault"
@@ -33,7 +34,7 @@ func (ent *entity) read(b Body) *input {
 	for _, m := range b {
 		i, ok := ent.Field(m.Name)
 		if !ok {
-			in.refuse(m.Name, "unknown_field", ent.Name+" has no such field")
+			in.refuse(clipped(m.Name), "unknown_field", ent.Name+" has no such field")
 			continue
 		}
 		in.given[i] = true
@@ -62,7 +63,24 @@ func (in *input) invalid(more ...fault.FieldError) error {
 	if len(all) == 0 {
 		return nil
 	}
-	return fault.New(fault.Invalid, "the body is not valid: see errors for each field").With(all...)
+	return fault.New(fault.Invalid, "the body is not valid: see errors for each field").With(bounded(all)...)
+}
+
+// maxFaults bounds the faults that one answer reports: what a caller sends
+// must not come back many times its size.
+const maxFaults = 100
+
+func bounded(faults []fault.FieldError) []fault.FieldError {
+	return faults[:min(len(faults), maxFaults)]
+}
+
+// clipped is a name of the caller's making, short enough to answer with.
+func clipped(name string) string {
+	const longest = 64
+	if len(name) > longest {
+		name = strings.ToValidUTF8(name[:longest], "") + "…"
+	}
+	return name
 }
 
 // draft makes the row that a create would insert, without what only the writer
@@ -114,7 +132,8 @@ func (in *input) faulty(field string) bool {
 	return slices.ContainsFunc(in.faults, func(f fault.FieldError) bool { return f.Field == field })
 }
 
-// initial is what a field holds that was not sent: its default, or NULL.
+// initial is what a field holds that was not sent: its default, or NULL. The
+// schema holds a default to the type of its field.
 func (e *Engine) initial(f *schema.Field, pr *access.Principal, now time.Time) value.Value {
 	if f.Default == nil {
 		return value.Value{}
@@ -125,38 +144,20 @@ func (e *Engine) initial(f *schema.Field, pr *access.Principal, now time.Time) v
 	case schema.DefaultUUID:
 		return value.OfText(newUUID())
 	case schema.DefaultNow:
-		return instant(f, now)
+		return value.OfTime(now)
 	case schema.DefaultUserID:
-		if pr.Anonymous {
-			return value.Value{}
-		}
-		return userID(f, pr)
+		return idOf(pr)
 	default:
 		return f.Default.Value
 	}
 }
 
-// userID is the caller's id as a value of the field. An id that is none (a
-// subject that is no number, for an int field) is NULL, and refused where the
-// field is required.
-func userID(f *schema.Field, pr *access.Principal) value.Value {
-	v, err := value.ParseText(f.Type, pr.ID)
-	if err != nil {
+// idOf is the caller's id as a cell; an anonymous caller has none.
+func idOf(pr *access.Principal) value.Value {
+	if pr.Anonymous {
 		return value.Value{}
 	}
-	return v
-}
-
-// instant is a time as the field's type keeps it.
-func instant(f *schema.Field, t time.Time) value.Value {
-	switch f.Type {
-	case value.Date:
-		return value.OfText(t.Format(time.DateOnly))
-	case value.Timestamp, value.DateTime:
-		return value.OfTime(t)
-	default:
-		return value.OfText(t.Format(time.RFC3339Nano))
-	}
+	return value.OfText(pr.ID)
 }
 
 // missing judges a field that was not sent by what it holds instead.
@@ -174,10 +175,7 @@ func (ent *entity) missing(i int, v value.Value) []fault.FieldError {
 // them. A new row counts as updated when it was created, so that one order by
 // updatedon holds all rows.
 func (ent *entity) stamp(row store.Row, pr *access.Principal, now time.Time, created bool) {
-	by := value.Value{}
-	if !pr.Anonymous {
-		by = value.OfText(pr.ID)
-	}
+	by := idOf(pr)
 	set := func(field int, v value.Value) {
 		if field >= 0 {
 			row[field] = v

@@ -67,10 +67,11 @@ func (e *Engine) selection(ent *entity, g *access.Grant, rawQuery string, a acce
 		return store.Query{}, fault.New(fault.InvalidQuery, "a write of many rows needs a filter, so that none is ever written by accident").
 			With(fault.FieldError{Field: "filter", Code: string(fault.InvalidValue), Detail: "is required here"})
 	}
-	return store.Query{
-		Where: []*predicate.Predicate{filter, g.Rows(access.Read), g.Rows(a)},
-		Limit: e.config.MaxRows + 1,
-	}, nil
+	where := []*predicate.Predicate{filter, g.Rows(access.Read)}
+	if g.Rows(a) != g.Rows(access.Read) {
+		where = append(where, g.Rows(a))
+	}
+	return store.Query{Where: where, Limit: e.config.MaxRows + 1}, nil
 }
 
 func (e *Engine) each(ctx context.Context, ent *entity, q store.Query, do func(*writing, store.Row) error) (changed int, err error) {

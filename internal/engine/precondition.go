@@ -101,9 +101,10 @@ func (t *tags) has(exists bool, etag string, strong bool) bool {
 		return exists
 	}
 	for _, one := range t.list {
-		if etag != "" && one.text == etag && !(strong && one.weak) {
-			return true
+		if etag == "" || one.text != etag || (strong && one.weak) {
+			continue
 		}
+		return true
 	}
 	return false
 }

@@ -38,10 +38,10 @@ func TestEachWriteIsOneEventOfItsKind(t *testing.T) {
 		{"PATCH", func() error { _, err := h.patch(alice, "order", id, `{"total":2}`); return err }, schema.Update, "patched", "total", true},
 		{"PATCH with what is there already", func() error { _, err := h.patch(alice, "order", id, `{"total":2}`); return err }, schema.Update, "patched", "total", true},
 		{"PATCH with nothing", func() error { _, err := h.patch(alice, "order", id, `{}`); return err }, schema.Update, "patched", "", true},
-		{"PUT", func() error { _, err := h.put(alice, "order", id, `{"title":"cd"}`); return err }, schema.Update, "updated", "title", true},
+		{"PUT", func() error { _, err := h.put(alice, id, `{"title":"cd"}`); return err }, schema.Update, "updated", "title", true},
 		{"DELETE", func() error { return h.remove(alice, "order", id) }, schema.Delete, "deleted", "", false},
 		{"restore", func() error { _, err := h.restore(alice, "order", id); return err }, schema.Update, "restored", "", true},
-		{"purge", func() error { return h.purge(staff, "order", id) }, schema.Delete, "deleted", "", false},
+		{"purge", func() error { return h.purge(staff, id) }, schema.Delete, "deleted", "", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h.forget()
@@ -215,7 +215,7 @@ func TestTheGuardKeepsWhatDecidesWhoIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.forget()
-	if err := h.purge(staff, "order", id); err != nil {
+	if err := h.purge(staff, id); err != nil {
 		t.Fatal(err)
 	}
 	if g := h.only("entity.order").Guard; g.Before != nil || g.After != nil {

@@ -62,11 +62,7 @@ func parameters(raw string, known ...string) (map[string]string, error) {
 }
 
 func badParameter(name, what string, available []string) error {
-	const longest = 64
-	if len(name) > longest {
-		name = name[:longest]
-	}
-	f := fault.New(fault.BadParameter, "parameter %q %s", name, what)
+	f := fault.New(fault.BadParameter, "parameter %q %s", clipped(name), what)
 	f.Available = available
 	return f
 }
@@ -109,7 +105,7 @@ func (ent *entity) parseList(g *access.Grant, raw string) (*query, error) {
 		faults = append(faults, ent.project(g, q, text)...)
 	}
 	if len(faults) > 0 {
-		return nil, fault.New(fault.InvalidQuery, "the query cannot be answered: see errors").With(faults...)
+		return nil, fault.New(fault.InvalidQuery, "the query cannot be answered: see errors").With(bounded(faults)...)
 	}
 	return q, nil
 }
@@ -167,7 +163,7 @@ func flag(given map[string]string, name string) (bool, error) {
 // a hidden field would tell it.
 func (ent *entity) sort(g *access.Grant, q *query, text string) (faults []fault.FieldError) {
 	refuse := func(field string, code fault.Code, detail string) {
-		faults = append(faults, fault.FieldError{Field: field, Code: string(code), Detail: detail})
+		faults = append(faults, fault.FieldError{Field: clipped(field), Code: string(code), Detail: detail})
 	}
 	names := strings.Split(text, ",")
 	if len(names) > maxSortKeys {
@@ -204,7 +200,7 @@ func (ent *entity) project(g *access.Grant, q *query, text string) (faults []fau
 		named = true
 		i, ok := ent.Field(name)
 		if !ok || !g.Reads(i) {
-			faults = append(faults, fault.FieldError{Field: name, Code: string(fault.InvalidField), Detail: "is no field you can read"})
+			faults = append(faults, fault.FieldError{Field: clipped(name), Code: string(fault.InvalidField), Detail: "is no field you can read"})
 			continue
 		}
 		kept[i] = true

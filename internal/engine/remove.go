@@ -92,9 +92,6 @@ func (w *writing) erase(ent *entity, g *access.Grant, old store.Row, a access.Ac
 		return w.tx.Delete(ent.Entity, old[ent.ID])
 	}
 	row := slices.Clone(old)
-	row[ent.deletedOn] = value.OfTime(w.now)
-	if !g.Principal.Anonymous {
-		row[ent.deletedBy] = value.OfText(g.Principal.ID)
-	}
+	row[ent.deletedBy], row[ent.deletedOn] = idOf(g.Principal), value.OfTime(w.now)
 	return w.tx.Update(ent.Entity, row, []int{ent.deletedBy, ent.deletedOn})
 }

@@ -21,7 +21,7 @@ func TestADeletedRowIsGoneUntilItIsRestored(t *testing.T) {
 	}
 	_, err := h.patch(alice, "order", id, `{}`)
 	wantFault(t, err, fault.NotFound)
-	_, err = h.put(alice, "order", id, `{"title":"cd"}`)
+	_, err = h.put(alice, id, `{"title":"cd"}`)
 	wantFault(t, err, fault.NotFound)
 	n, err := h.patchMany(alice, "order", "filter[title][eq]=ab", `{"total":1}`)
 	if err != nil || n != 0 {
@@ -73,10 +73,10 @@ func TestPurgeIsForGood(t *testing.T) {
 			}
 			_, err := h.Grant(alice, "order", access.Purge)
 			wantFault(t, err, fault.Forbidden)
-			if err := h.purge(staff, "order", id); err != nil {
+			if err := h.purge(staff, id); err != nil {
 				t.Fatal(err)
 			}
-			wantFault(t, h.purge(staff, "order", id), fault.NotFound)
+			wantFault(t, h.purge(staff, id), fault.NotFound)
 			if got := len(h.list(staff, "order", "deleted=true").Rows); got != 0 {
 				t.Errorf("got %d rows in the bin", got)
 			}

@@ -30,7 +30,7 @@ func TestNoWriteLeavesARowItsWritersRulesRefuse(t *testing.T) {
 			return err
 		}},
 		{"PUT", func(h *house, own string) error {
-			_, err := h.put(alice, "order", own, `{"title":"new","owner_id":"bob"}`)
+			_, err := h.put(alice, own, `{"title":"new","owner_id":"bob"}`)
 			return err
 		}},
 		{"PATCH", func(h *house, own string) error {
@@ -116,7 +116,7 @@ func TestAHiddenRowIsNotThereForAnyWrite(t *testing.T) {
 		t.Error("bob read it")
 	}
 	for name, write := range map[string]func() error{
-		"PUT":     func() error { _, err := h.put(bob, "order", id, `{"title":"xx"}`); return err },
+		"PUT":     func() error { _, err := h.put(bob, id, `{"title":"xx"}`); return err },
 		"PATCH":   func() error { _, err := h.patch(bob, "order", id, `{"title":"xx"}`); return err },
 		"DELETE":  func() error { return h.remove(bob, "order", id) },
 		"restore": func() error { _, err := h.restore(bob, "order", gone); return err },
@@ -143,7 +143,7 @@ func TestARowThatCanBeReadButNotChangedIsRefused(t *testing.T) {
 		t.Fatal("bob cannot read it")
 	}
 	for name, write := range map[string]func() error{
-		"PUT":    func() error { _, err := h.put(bob, "order", id, `{"title":"xx"}`); return err },
+		"PUT":    func() error { _, err := h.put(bob, id, `{"title":"xx"}`); return err },
 		"PATCH":  func() error { _, err := h.patch(bob, "order", id, `{}`); return err },
 		"DELETE": func() error { return h.remove(bob, "order", id) },
 	} {

@@ -27,7 +27,7 @@ func TestPatchMergesTopLevelKeys(t *testing.T) {
 func TestPutTakesDefaultsButKeepsWhatTheCallerCannotSeeOrChange(t *testing.T) {
 	h := open(t)
 	id := h.given(staff, "order", full)
-	if _, err := h.put(alice, "order", id, `{"title":"second"}`); err != nil {
+	if _, err := h.put(alice, id, `{"title":"second"}`); err != nil {
 		t.Fatal(err)
 	}
 	wantFields(t, h.read(staff, "order", id), map[string]any{
@@ -41,7 +41,7 @@ func TestPutTakesDefaultsButKeepsWhatTheCallerCannotSeeOrChange(t *testing.T) {
 func TestPutByWhoReadsEverythingReplacesEverything(t *testing.T) {
 	h := open(t)
 	id := h.given(staff, "order", full)
-	if _, err := h.put(staff, "order", id, `{"title":"second","owner_id":"alice"}`); err != nil {
+	if _, err := h.put(staff, id, `{"title":"second","owner_id":"alice"}`); err != nil {
 		t.Fatal(err)
 	}
 	wantFields(t, h.read(staff, "order", id), map[string]any{"notes": nil, "card": nil, "pin": nil, "total": nil})
@@ -50,7 +50,7 @@ func TestPutByWhoReadsEverythingReplacesEverything(t *testing.T) {
 func TestPutNeedsWhatIsRequired(t *testing.T) {
 	h := open(t)
 	id := h.given(staff, "order", full)
-	_, err := h.put(alice, "order", id, `{}`)
+	_, err := h.put(alice, id, `{}`)
 	wantErrors(t, err, fault.Invalid, "title required")
 	_, err = h.patch(alice, "order", id, `{"title":null}`)
 	wantErrors(t, err, fault.Invalid, "title required")
@@ -64,7 +64,7 @@ func TestTheIDOfARowStays(t *testing.T) {
 	}
 	_, err := h.patch(alice, "order", id, `{"id":"01M2P1R18HT8575N8GVM2H5WPN"}`)
 	wantErrors(t, err, fault.Invalid, "id final")
-	_, err = h.put(alice, "order", id, `{"title":"ab","id":"01M2P1R18HT8575N8GVM2H5WPN"}`)
+	_, err = h.put(alice, id, `{"title":"ab","id":"01M2P1R18HT8575N8GVM2H5WPN"}`)
 	wantErrors(t, err, fault.Invalid, "id final")
 }
 
@@ -73,12 +73,12 @@ func TestThereIsNoRowToWrite(t *testing.T) {
 	for _, id := range []string{"01M2P1R18HT8575N8GVM2H5WPN", "no-ulid", "", "a/b", "\x00"} {
 		_, err := h.patch(alice, "order", id, `{}`)
 		wantFault(t, err, fault.NotFound)
-		_, err = h.put(alice, "order", id, `{"title":"ab"}`)
+		_, err = h.put(alice, id, `{"title":"ab"}`)
 		wantFault(t, err, fault.NotFound)
 		wantFault(t, h.remove(alice, "order", id), fault.NotFound)
 		_, err = h.restore(alice, "order", id)
 		wantFault(t, err, fault.NotFound)
-		wantFault(t, h.purge(staff, "order", id), fault.NotFound)
+		wantFault(t, h.purge(staff, id), fault.NotFound)
 		if h.read(alice, "order", id) != nil {
 			t.Errorf("%q was read", id)
 		}
