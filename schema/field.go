@@ -44,11 +44,14 @@ func (l *loader) fieldType(f *Field, m document.Map, isID bool) {
 	if !ok {
 		return
 	}
-	if t, ok := value.ParseType(text); ok {
+	t, builtin := value.ParseType(text)
+	e, declared := l.enums[text]
+	switch {
+	case builtin:
 		f.Type = t
-	} else if e, ok := l.enums[text]; ok {
+	case declared:
 		f.Type, f.Enum = value.Enum, e
-	} else {
+	default:
 		l.unresolved(n, "type", slices.AppendSeq(value.TypeNames(), maps.Keys(l.enums)))
 	}
 }

@@ -19,6 +19,7 @@ func (c *cursor) begin() {
 		c.col++
 	case block:
 		c.nextLine()
+	default: // begins where the node does
 	}
 }
 

@@ -95,8 +95,9 @@ func forbidden(tk *token.Token) string {
 		return "explicit keys (?) are not read; write key: value"
 	case token.InvalidType:
 		return "cannot be read as YAML: " + tk.Error + "; correct the text here"
+	default:
+		return ""
 	}
-	return ""
 }
 
 func (v *vetter) countDocument(tk *token.Token) {
@@ -146,6 +147,7 @@ func (v *vetter) enter(tokens token.Tokens, i int) string {
 		if block.keys++; block.keys > maxKeys {
 			return fmt.Sprintf("more than %d keys in one mapping; split it", maxKeys)
 		}
+	default: // neither opens nor closes
 	}
 	if len(v.brackets)+len(v.blocks) > maxDepth {
 		return fmt.Sprintf("nested deeper than %d levels; flatten it", maxDepth)
