@@ -14,7 +14,8 @@ type Entry struct {
 	Entity *schema.Entity // nil where the schema no longer names it: told to nobody
 	// Row is the row as of this change's commit or later; nil where it is gone.
 	Row store.Row
-	// Own says that Row is exactly what this change left behind.
+	// Own says that Row is what this change left behind, in every cell that the
+	// log's guard keeps: who passed by the guard passes by the row.
 	Own bool
 
 	mu      sync.Mutex

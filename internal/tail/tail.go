@@ -7,7 +7,7 @@
 // A hand-over that is lost or doubled is harmless: the log is read instead.
 //
 // Run is the one long-lived goroutine; all methods are safe for concurrent use.
-// It may import schema and internal/store.
+// It may import schema, internal/value and internal/store.
 package tail
 
 import (
@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
 )
 
@@ -248,11 +249,24 @@ func (t *Tail) handedOver(rows []*store.LogRow) []*Entry {
 	from := t.Delivered().Seq
 	batch := make([]*Entry, 0, len(rows))
 	for _, row := range rows {
-		if row.Seq > from { // else a page of the log already had it
-			batch = append(batch, &Entry{Log: row, Entity: t.config.Entities[row.Entity], Row: row.Row, Own: true})
+		if row.Seq > from { // else it came twice, or a page of the log had it already
+			from = row.Seq
+			batch = append(batch, &Entry{Log: row, Entity: t.config.Entities[row.Entity], Row: row.Row, Own: own(row)})
 		}
 	}
 	return batch
+}
+
+// own reports whether the row handed over is, as far as anybody is judged by
+// it, the one that this very change left. It is not where a later step of the
+// same transaction changed it again.
+func own(row *store.LogRow) bool {
+	for i, cell := range row.Guard.After {
+		if cell.Class() != value.Unknown && (row.Row == nil || cell != row.Row[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 func (t *Tail) deliver(batch []*Entry) {
