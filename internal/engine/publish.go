@@ -81,6 +81,9 @@ var opNames = map[schema.Op]string{schema.Create: "create", schema.Update: "upda
 // condition that fails undoes the write: to skip the event would hide a change,
 // to send it would show one that the schema meant to hide.
 func (w *writing) publish(ent *entity, g *access.Grant, c *change) error {
+	if w.left != nil {
+		w.left[rowKey{ent.Name, ent.subject(c.payload())}] = c.after
+	}
 	var differs []string
 	for i := range ent.publishers {
 		p := &ent.publishers[i]

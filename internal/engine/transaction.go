@@ -112,6 +112,7 @@ func misshapen(field, code, detail string) error {
 
 func (w *writing) take(steps []step) ([]*Outcome, error) {
 	outs := make([]*Outcome, len(steps))
+	w.left = make(map[rowKey]store.Row, len(steps))
 	for i := range steps {
 		out, err := w.step(&steps[i])
 		if err != nil {
@@ -145,15 +146,11 @@ func (w *writing) step(s *step) (*Outcome, error) {
 	}
 }
 
-// settle hands on each row as the transaction leaves it: a frame must never
-// show a state between two steps, which nobody could have read.
+// settle hands on each row as the transaction leaves it, also where the step
+// that left it so is published to nobody: a frame must never show a state
+// between two steps, which nobody could have read.
 func (w *writing) settle() {
-	type key struct{ entity, subject string }
-	last := make(map[key]store.Row, len(w.log))
 	for _, row := range w.log {
-		last[key{row.Entity, row.Subject}] = row.Row
-	}
-	for _, row := range w.log {
-		row.Row = last[key{row.Entity, row.Subject}]
+		row.Row = w.left[rowKey{row.Entity, row.Subject}]
 	}
 }

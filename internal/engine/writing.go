@@ -19,7 +19,11 @@ type writing struct {
 	tx     store.Tx
 	now    time.Time
 	log    []*store.LogRow
+	left   map[rowKey]store.Row // nil: no row is written twice
 }
+
+// rowKey names a row of the datastore.
+type rowKey struct{ entity, subject string }
 
 // write runs fn as one work. The log is written last: its lock is then held
 // for the shortest time, and a number is drawn after the rows' own locks.
