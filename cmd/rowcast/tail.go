@@ -41,18 +41,18 @@ event is printed once. Interrupted, it says on stderr where to go on with --sinc
 		if err != nil {
 			return err
 		}
-		print := printFrame
+		show := printFrame
 		if *asJSON {
-			print = printJSON
+			show = printJSON
 		}
-		return follow(cmd, c.Stream(sub), print)
+		return follow(cmd, c.Stream(sub), show)
 	})
 	return cmd
 }
 
 // follow prints a stream until the process is told to end.
-func follow(cmd *cobra.Command, stream *client.Stream, print func(io.Writer, client.Event) error) error {
-	err := stream.Run(cmd.Context(), func(ev client.Event) error { return print(cmd.OutOrStdout(), ev) })
+func follow(cmd *cobra.Command, stream *client.Stream, show func(io.Writer, client.Event) error) error {
+	err := stream.Run(cmd.Context(), func(ev client.Event) error { return show(cmd.OutOrStdout(), ev) })
 	if position := stream.Position(); position != "" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "to go on: --since '%s'\n", position)
 	}

@@ -182,12 +182,12 @@ func TestABootGoesOnWhileTheKeySetIsDown(t *testing.T) {
 		a := running(t, auth.Config{JWT: []auth.Source{{JWKS: "https://id.example/keys"}}, Client: &http.Client{Transport: tr}})
 		synctest.Wait()
 		refuses(t, a, bearer(token))
-		time.Sleep(30 * time.Second) // bubble time
+		<-time.After(30 * time.Second) // bubble time
 		if got := tr.fetched.Load(); got < 4 || got > 8 {
 			t.Errorf("%d attempts in 30 s", got)
 		}
 		tr.down.Store(false)
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		accepts(t, a, token)
 	})
 }
@@ -201,9 +201,9 @@ func TestKeysAreLookedAtInTheBackground(t *testing.T) {
 		synctest.Wait()
 		accepts(t, a, old)
 		tr.rotate(http.StatusOK, two)
-		time.Sleep(14 * time.Minute)
+		<-time.After(14 * time.Minute)
 		accepts(t, a, old)
-		time.Sleep(2 * time.Minute)
+		<-time.After(2 * time.Minute)
 		refuses(t, a, bearer(old))
 	})
 }
