@@ -151,6 +151,7 @@ type Dialect interface {
 	// the filter grammar; pattern is bound as the n-th value.
 	Like(column string, n int, fold bool) string
 	// Has returns SQL of startsWith ("prefix"), endsWith ("suffix") and
-	// contains ("infix"), by bytes, with the text bound as the n-th value.
+	// contains ("infix"), by bytes, with the text bound as the n-th value. It
+	// is NULL for a NULL column alone: an empty text answers like any other.
 	Has(kind, column string, n int) string
 }
