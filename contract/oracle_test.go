@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/rowcast/rowcast/internal/servertest"
@@ -64,5 +65,104 @@ entities:
 				t.Errorf("%s is shown %s, want %s", name, f.Data, want)
 			}
 		}
+	}
+}
+
+// hoard is an entity with unique fields of each sight, whose id is of the type.
+func hoard(id string) string {
+	return `
+entities:
+  - name: hoard
+    inherits: [softdelete]
+    fields:
+      - {name: id, type: ` + id + `}
+      - {name: owner_id, type: string, defaultvalue: user.id}
+      - {name: plain, type: string, validations: [{type: unique}]}
+      - {name: masked, type: string, mask: {keeplast: 1}, validations: [{type: unique, message: taken}]}
+      - {name: hidden, type: string, validations: [{type: unique, message: taken}]}
+    access:
+      actions: {language: expr, expression: '"staff" in user.roles ? true : ["create", "read", "update", "delete"]'}
+      read: {language: expr, expression: '"staff" in user.roles ? true : ["id","owner_id","plain","masked"]'}
+    rowrules:
+      - {name: own, actions: [read], language: expr, expression: row.owner_id == user.id}
+      - {name: staff, actions: [read], language: expr, expression: '"staff" in user.roles'}
+`
+}
+
+// Validations, unique: a conflict is the same whatever row is in the way (one
+// she reads, another's, a deleted one), and names a field only to who reads it
+// unmasked.
+func TestConflictTellsNothingOfTheOtherRow(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{Schema: hoard("string")})
+	ann, sue := s.User("ann"), s.User("sue", "staff")
+	for _, row := range []string{
+		`{"id":"hers","owner_id":"ann","plain":"p hers","masked":"m hers","hidden":"h hers"}`,
+		`{"id":"his","owner_id":"bob","plain":"p his","masked":"m his","hidden":"h his"}`,
+		`{"id":"gone","owner_id":"bob","plain":"p gone","masked":"m gone","hidden":"h gone"}`,
+		`{"id":"other","owner_id":"ann"}`,
+	} {
+		sue.Post("/data/hoard", row).Is(201)
+	}
+	sue.Delete("/data/hoard/gone").Is(204)
+	for _, c := range []struct{ body, field string }{
+		{`{"id":"%s"}`, "id"}, {`{"id":"new","plain":"p %s"}`, "plain"}, {`{"id":"new","masked":"m %s"}`, ""}, {`{"id":"new","hidden":"h %s"}`, ""},
+	} {
+		answers := map[string]bool{}
+		for _, row := range []string{"hers", "his", "gone"} {
+			body := strings.ReplaceAll(c.body, "%s", row)
+			p := ann.Post("/data/hoard", body).Problem(409, "conflict")
+			if (c.field == "" && len(p.Errors) > 0) || (c.field != "" && (len(p.Errors) != 1 || p.Errors[0].Field != c.field)) {
+				t.Errorf("POST %s: the conflict names %+v, want %q", body, p.Errors, c.field)
+			}
+			answers[ann.Post("/data/hoard", body).Body] = true
+			answers[strings.ReplaceAll(ann.Post("/data/hoard/bulk", "["+body+"]").Body, "[0].", "")] = false
+			if c.field == "id" {
+				continue
+			}
+			patch := strings.Replace(body, `"id":"new",`, "", 1)
+			for _, a := range []*servertest.Answer{ann.Patch("/data/hoard/other", patch), ann.Put("/data/hoard/other", patch),
+				ann.Patch("/data/hoard?filter[id][eq]=other", patch)} {
+				a.Problem(409, "conflict")
+				answers[a.Body] = true
+			}
+		}
+		told := 0
+		for body, single := range answers {
+			if single {
+				told++
+			}
+			if strings.Contains(body, " his") || strings.Contains(body, " hers") || strings.Contains(body, " gone") {
+				t.Errorf("a conflict repeats a value: %s", body)
+			}
+		}
+		if told != 1 {
+			t.Errorf("%s: %d different conflicts: %v", c.body, told, answers)
+		}
+	}
+	if got := sue.Get("/data/hoard/other").Body; !strings.Contains(got, `"plain":null,"masked":null,"hidden":null`) {
+		t.Errorf("a conflict left something: %s", got)
+	}
+}
+
+// Row-level security: a row that the caller's rules refuse is refused as that,
+// whether or not another row has its unique value, and whoever draws the id.
+func TestRefusedRowTellsOfNoConflict(t *testing.T) {
+	for _, id := range []string{"string", "int", "ulid"} {
+		t.Run(id, func(t *testing.T) {
+			s := servertest.Start(t, servertest.Options{Schema: hoard(id)})
+			ann, sue := s.User("ann"), s.User("sue", "staff")
+			given := func(id string) string { return "" }
+			if id == "string" {
+				given = func(id string) string { return `"id":"` + id + `",` }
+			}
+			sue.Post("/data/hoard", `{`+given("x")+`"owner_id":"bob","plain":"taken"}`).Is(201)
+			taken := ann.Post("/data/hoard", `{`+given("y")+`"owner_id":"bob","plain":"taken"}`)
+			free := ann.Post("/data/hoard", `{`+given("y")+`"owner_id":"bob","plain":"free"}`)
+			taken.Problem(403, "row_refused")
+			free.Problem(403, "row_refused")
+			if taken.Body != free.Body {
+				t.Errorf("taken: %s, free: %s", taken.Body, free.Body)
+			}
+		})
 	}
 }

@@ -78,7 +78,7 @@ func (w *witness) rows() string {
 	var b strings.Builder
 	for _, entity := range []string{"note", "deed"} {
 		for _, query := range []string{"?limit=100", "?limit=100&deleted=true"} {
-			b.WriteString(w.staff.Get("/data/" + entity + query).Is(200).Body + "\n")
+			b.WriteString(w.staff.Get("/data/"+entity+query).Is(200).Body + "\n")
 		}
 	}
 	fmt.Fprintf(&b, "published %d", w.server.Counters()[0].Published)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/rowcast/rowcast/internal/access"
@@ -48,8 +49,8 @@ func (e *Engine) Create(ctx context.Context, g *access.Grant, b Body, o Options)
 }
 
 // create inserts a draft and publishes it. The row as written is judged before
-// the store can find a conflict, so that a caller learns of no row by trying to
-// write where it may not; only an id that the store draws must be drawn first.
+// a conflict is told, so that a caller learns of no row by trying to write where
+// it may not; only an id that the store draws must be drawn first.
 func (w *writing) create(ent *entity, g *access.Grant, draft store.Row, sent []string, bulk bool) (*Outcome, error) {
 	row := slices.Clone(draft)
 	ent.stamp(row, g.Principal, w.now, true)
@@ -60,7 +61,7 @@ func (w *writing) create(ent *entity, g *access.Grant, draft store.Row, sent []s
 		}
 	}
 	if err := w.tx.Insert(ent.Entity, row); err != nil {
-		return nil, ent.conflict(g, err)
+		return nil, ent.inTheWay(g, row, err)
 	}
 	if drawn {
 		if err := ent.leave(g, row); err != nil {
@@ -72,6 +73,19 @@ func (w *writing) create(ent *entity, g *access.Grant, draft store.Row, sent []s
 		return nil, err
 	}
 	return ent.outcome(g, row[ent.ID], row), nil
+}
+
+// inTheWay is the fault of an insert. Where the store has yet to draw the id,
+// the rules judge what there is of the row: one that needs the id is not met.
+func (ent *entity) inTheWay(g *access.Grant, row store.Row, err error) error {
+	var conflict *store.ConflictError
+	if errors.As(err, &conflict) && row[ent.ID].IsNull() {
+		row[ent.ID] = value.NotAtHand()
+		if err := ent.leave(g, row); err != nil {
+			return err
+		}
+	}
+	return ent.conflict(g, err)
 }
 
 func (ent *entity) outcome(g *access.Grant, id value.Value, row store.Row) *Outcome {
