@@ -43,47 +43,24 @@ func bindAll(st *sqlite3.Stmt, vs []value.Value) error {
 // readRow decodes the current row of a statement that selects the entity's
 // fields in order. A cell of a foreign class was written past rowcast: it is
 // reported, because any reading of it would be a guess.
-func (c *conn) readRow(st *sqlite3.Stmt, e *schema.Entity) (store.Row, error) {
-	cells, err := c.raw(st, len(e.Fields))
-	if err != nil {
-		return nil, err
-	}
+func readRow(st *sqlite3.Stmt, e *schema.Entity) (store.Row, error) {
 	row := make(store.Row, len(e.Fields))
-	for i, cell := range cells {
-		if cell == nil {
-			continue
-		}
-		class := e.Fields[i].Type.Class()
-		v, ok := cellOf(cell, class, st.ColumnType(i) == sqlite3.TEXT)
-		if !ok {
+	for i, f := range e.Fields {
+		kind := st.ColumnType(i)
+		switch want := f.Type.Class(); {
+		case kind == sqlite3.NULL:
+		case kind == sqlite3.INTEGER && want == value.Int:
+			row[i] = value.OfInt(st.ColumnInt64(i))
+		case kind == sqlite3.FLOAT && want == value.Float:
+			row[i] = value.OfFloat(st.ColumnFloat(i))
+		case kind == sqlite3.TEXT && want == value.Text:
+			row[i] = value.OfText(st.ColumnText(i))
+		case kind == sqlite3.BLOB && want == value.Blob:
+			row[i] = value.OfBlob(st.ColumnRawBlob(i))
+		default:
 			return nil, fmt.Errorf("table %s, column %s holds a %v where the schema says %s: correct the row in the database",
-				e.Table, e.Fields[i].Name, st.ColumnType(i), e.Fields[i].Type)
+				e.Table, f.Name, kind, f.Type)
 		}
-		row[i] = v
 	}
-	return row, nil
-}
-
-// raw reads n columns at once. Texts and blobs are valid until the next step.
-func (c *conn) raw(st *sqlite3.Stmt, n int) ([]any, error) {
-	if cap(c.cells) < n {
-		c.cells = make([]any, n)
-	}
-	cells := c.cells[:n]
-	return cells, st.ColumnsRaw(cells...)
-}
-
-func cellOf(cell any, class value.Class, text bool) (value.Value, bool) {
-	switch cell := cell.(type) {
-	case int64:
-		return value.OfInt(cell), class == value.Int
-	case float64:
-		return value.OfFloat(cell), class == value.Float
-	case []byte:
-		if text {
-			return value.OfText(string(cell)), class == value.Text
-		}
-		return value.OfBlob(cell), class == value.Blob
-	}
-	return value.Value{}, false
+	return row, st.Err()
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -22,44 +23,53 @@ type checkpointer struct {
 	conn     *conn
 	pages    *int // in the log after the last commit
 	limit    int  // pages past which the log is truncated
-	truncate int  // pages at which to try that next
+	patience int  // pages from which readers are waited for
 }
 
-func newCheckpointer(c *conn, config Config) checkpointer {
+func newCheckpointer(c *conn, config Config) (checkpointer, error) {
 	limit := max(int(config.WALLimit/4096), 1)
-	k := checkpointer{conn: c, pages: new(int), limit: limit, truncate: limit}
+	k := checkpointer{conn: c, pages: new(int), limit: limit, patience: limit}
 	// The hook takes the place of SQLite's automatic checkpoint, which would
 	// run inside COMMIT.
 	c.db.WALHook(func(_ *sqlite3.Conn, _ string, pages int) error {
 		*k.pages = pages
 		return nil
 	})
-	return k
+	// A log that starts again from its beginning gives back what is past the limit.
+	if _, err := c.queryText(fmt.Sprintf(`PRAGMA journal_size_limit=%d`, config.WALLimit)); err != nil {
+		return k, fail("limit the write-ahead log", err)
+	}
+	return k, nil
 }
 
 // afterCommit checkpoints where the log has grown. A failure is no writer's:
 // their rows are durable in the log.
 func (k *checkpointer) afterCommit(logger *slog.Logger) {
-	if *k.pages < min(passivePages, k.limit) {
-		return
+	switch {
+	case *k.pages < min(passivePages, k.limit):
+	case *k.pages < k.limit:
+		if _, err := k.run(sqlite3.CHECKPOINT_PASSIVE, 0); err != nil {
+			logger.Warn("checkpoint failed", "error", err)
+		}
+	default:
+		k.shrink(logger)
 	}
-	if *k.pages < k.truncate {
-		k.passive(logger)
-		return
-	}
-	left, err := k.run(sqlite3.CHECKPOINT_TRUNCATE, truncateWait)
-	if err != nil {
-		// A reader is in the way: try again when the log has grown by another quarter.
-		k.truncate = *k.pages + k.limit/4 + 1
-		logger.Warn("the write-ahead log could not be truncated; a reader or another program may hold an old snapshot", "pages", left, "error", err)
-		return
-	}
-	k.truncate = k.limit
 }
 
-func (k *checkpointer) passive(logger *slog.Logger) {
-	if _, err := k.run(sqlite3.CHECKPOINT_PASSIVE, 0); err != nil {
-		logger.Warn("checkpoint failed", "error", err)
+// shrink empties a log past its limit. A reader with an older snapshot stands
+// in the way; it is waited for only once in so many pages.
+func (k *checkpointer) shrink(logger *slog.Logger) {
+	wait := time.Duration(0)
+	if *k.pages >= k.patience {
+		wait = truncateWait
+	}
+	pages, err := k.run(sqlite3.CHECKPOINT_TRUNCATE, wait)
+	switch {
+	case err == nil:
+		k.patience = k.limit
+	case wait > 0:
+		k.patience = *k.pages + k.limit/4 + 1
+		logger.Warn("the write-ahead log could not be truncated: a reader, or another program, holds an old snapshot", "pages", pages, "error", err)
 	}
 }
 

@@ -22,7 +22,6 @@ type conn struct {
 	db      *sqlite3.Conn
 	cache   map[string]*sqlite3.Stmt
 	scratch []byte // SQL under construction
-	cells   []any  // result columns under decoding
 	words   words
 }
 
@@ -49,15 +48,17 @@ func openConn(ctx context.Context, path, vfs string, readOnly bool) (*conn, erro
 // uri names the file so that no byte of the path is taken for a parameter.
 // modeof gives the write-ahead log, which holds rows, the file's own mode.
 func uri(path, vfs string) string {
-	path = filepath.ToSlash(path)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path
+	// SQLite reads %20 and takes a plus for a plus.
+	escape := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+	text := filepath.ToSlash(path)
+	if !strings.HasPrefix(text, "/") {
+		text = "/" + text
 	}
-	query := url.Values{"modeof": {path}}
+	text = "file:" + (&url.URL{Path: text}).EscapedPath() + "?modeof=" + escape(path)
 	if vfs != "" {
-		query.Set("vfs", vfs)
+		text += "&vfs=" + escape(vfs)
 	}
-	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode()
+	return text
 }
 
 func (c *conn) setUp(readOnly bool) error {

@@ -30,16 +30,18 @@ func (d dialect) Like(column string, n int, fold bool) string {
 	return "rowcast_like(" + d.Placeholder(n) + ", " + column + ", " + folded + ")"
 }
 
-// Has implements predicate.Dialect, by bytes: a text function would stop at NUL.
+// Has implements predicate.Dialect, by bytes: a text function would stop at
+// NUL. An empty text has no blob to cut from (substr of it is NULL), and every
+// text begins with, ends with and contains it.
 func (d dialect) Has(kind, column string, n int) string {
 	have := "CAST(" + column + " AS BLOB)"
 	want := "CAST(" + d.Placeholder(n) + " AS BLOB)"
 	switch kind {
 	case "prefix":
-		return "substr(" + have + ", 1, length(" + want + ")) = " + want
+		return "instr(" + have + ", " + want + ") = 1"
 	case "suffix":
-		return "(length(" + have + ") >= length(" + want + ") AND substr(" + have +
-			", length(" + have + ") - length(" + want + ") + 1) = " + want + ")"
+		return "(length(" + have + ") >= length(" + want + ") AND CASE length(" + want + ") WHEN 0 THEN 1 ELSE substr(" +
+			have + ", -length(" + want + ")) = " + want + " END)"
 	}
 	return "instr(" + have + ", " + want + ") > 0"
 }

@@ -12,9 +12,8 @@ import (
 
 // group runs requests in one transaction. It belongs to the writer's goroutine.
 type group struct {
-	writer   *writer
+	store    *Store
 	conn     *conn
-	config   Config
 	outcomes []error
 	rows     []*store.LogRow // appended by the works that stand
 }
@@ -65,7 +64,7 @@ func (g *group) attempt(batch []*request) error {
 		return errors.Join(err, g.rollback())
 	}
 	if len(g.rows) > 0 {
-		g.config.Committed(append([]*store.LogRow(nil), g.rows...))
+		g.store.config.Committed(append([]*store.LogRow(nil), g.rows...))
 	}
 	return nil
 }
@@ -76,7 +75,7 @@ func (g *group) savepoint(i int, r *request) error {
 	if err := g.conn.exec("SAVEPOINT work"); err != nil {
 		return fail("set a savepoint", err)
 	}
-	t := &tx{reader: reader{store: g.writer.store, conn: g.conn}}
+	t := &tx{reader: reader{store: g.store, conn: g.conn}}
 	g.outcomes[i] = g.work(r, t)
 	if g.conn.db.GetAutocommit() {
 		if t.lost == nil {
@@ -100,7 +99,7 @@ func (g *group) savepoint(i int, r *request) error {
 
 // work calls Run under its bound of time and contains a panic.
 func (g *group) work(r *request, t *tx) (err error) {
-	limit := g.config.budget
+	limit := g.store.config.budget
 	ctx := context.WithoutCancel(r.ctx)
 	if r.work.Alone {
 		limit = orDefault(r.work.Deadline, defaultDeadline)
@@ -112,7 +111,7 @@ func (g *group) work(r *request, t *tx) (err error) {
 	free := g.conn.db.SetInterrupt(bound)
 	defer func() {
 		if p := recover(); p != nil {
-			g.config.Logger.Error("a write panicked", "panic", p, "stack", string(debug.Stack()))
+			g.store.config.Logger.Error("a write panicked", "panic", p, "stack", string(debug.Stack()))
 			g.conn.resetAll()
 			err = fmt.Errorf("write panicked: %v", p)
 		}

@@ -16,7 +16,6 @@ const (
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	logSelect = `SELECT seq, event_id, entity, operation, fine, topic, subject, actor, time, sent, differs, origin, guard
 		FROM _rowcast_log WHERE seq > ? ORDER BY seq LIMIT ?`
-	logColumns = 13
 )
 
 // Append implements store.Tx. The rows are handed on to Config.Committed as
@@ -103,34 +102,28 @@ func (r *reader) Log(after int64, limit int) (rows []*store.LogRow, err error) {
 	return rows, nil
 }
 
-func (r *reader) logRow(st *sqlite3.Stmt) (*store.LogRow, error) {
-	cells, err := r.conn.raw(st, logColumns)
-	if err != nil {
-		return nil, err
-	}
-	number := func(i int) int64 { n, _ := cells[i].(int64); return n } // the table is STRICT
-	text := func(i int) []byte { b, _ := cells[i].([]byte); return b }
+func (r *reader) logRow(st *sqlite3.Stmt) (row *store.LogRow, err error) {
 	words := &r.conn.words
-	row := &store.LogRow{
-		Seq:       number(0),
-		EventID:   string(text(1)),
-		Entity:    words.text(text(2)),
-		Operation: schema.Op(number(3)),
-		Fine:      words.text(text(4)),
-		Topic:     words.text(text(5)),
-		Subject:   string(text(6)),
-		Actor:     words.text(text(7)),
-		Time:      time.UnixMicro(number(8)).UTC(),
-		Origin:    words.text(text(11)),
+	row = &store.LogRow{
+		Seq:       st.ColumnInt64(0),
+		EventID:   st.ColumnText(1),
+		Entity:    words.text(st.ColumnRawText(2)),
+		Operation: schema.Op(st.ColumnInt64(3)),
+		Fine:      words.text(st.ColumnRawText(4)),
+		Topic:     words.text(st.ColumnRawText(5)),
+		Subject:   st.ColumnText(6),
+		Actor:     words.text(st.ColumnRawText(7)),
+		Time:      time.UnixMicro(st.ColumnInt64(8)).UTC(),
+		Origin:    words.text(st.ColumnRawText(11)),
 	}
-	if row.Sent, err = words.names(text(9)); err != nil {
+	if row.Sent, err = words.names(st.ColumnRawText(9)); err != nil {
 		return nil, fmt.Errorf("log row %d, sent: %w", row.Seq, err)
 	}
-	if row.Differs, err = words.names(text(10)); err != nil {
+	if row.Differs, err = words.names(st.ColumnRawText(10)); err != nil {
 		return nil, fmt.Errorf("log row %d, differs: %w", row.Seq, err)
 	}
 	if p := r.store.namesOf(row.Entity); p != nil {
-		if row.Guard, err = decodeGuard(string(text(12)), p.byName); err != nil {
+		if row.Guard, err = decodeGuard(st.ColumnText(12), p.byName); err != nil {
 			return nil, fmt.Errorf("log row %d, guard: %w", row.Seq, err)
 		}
 	}

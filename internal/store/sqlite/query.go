@@ -138,7 +138,7 @@ func (r *reader) rows(s selection, e *schema.Entity) (rows []store.Row, err erro
 		return nil, err
 	}
 	for st.Step() {
-		row, err := r.conn.readRow(st, e)
+		row, err := readRow(st, e)
 		if err != nil {
 			return nil, err
 		}

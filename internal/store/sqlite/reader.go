@@ -71,7 +71,7 @@ func (r *reader) Get(e *schema.Entity, id value.Value) (row store.Row, err error
 	if !st.Step() {
 		return nil, store.ErrNotFound
 	}
-	return c.readRow(st, e)
+	return readRow(st, e)
 }
 
 // GetMany implements store.Reader. A seek each is as fast as a list of

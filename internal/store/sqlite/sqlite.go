@@ -30,6 +30,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -145,16 +146,26 @@ func (s *Store) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := upgradeSystem(db, steps); err != nil {
+	if err := s.startOn(ctx, db, steps); err != nil {
 		return errors.Join(err, db.close())
 	}
-	s.pool, err = openPool(ctx, s)
-	if err != nil {
-		return errors.Join(err, db.close())
-	}
-	s.writer = newWriter(s, db)
 	go s.writer.run()
 	return nil
+}
+
+func (s *Store) startOn(ctx context.Context, db *conn, steps []step) (err error) {
+	if err := upgradeSystem(db, steps); err != nil {
+		return err
+	}
+	// The index of the write-ahead log was made with the process's umask.
+	if err := os.Chmod(s.path+"-shm", 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if s.writer, err = newWriter(s, db); err != nil {
+		return err
+	}
+	s.pool, err = openPool(ctx, s)
+	return err
 }
 
 // Close implements store.Store. What is queued still runs and is answered;

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"log/slog"
 	"path/filepath"
 	"testing"
 
@@ -24,6 +25,9 @@ func TestSuite(t *testing.T) {
 // open opens a store and closes it at the end.
 func open(t testing.TB, config Config) *Store {
 	t.Helper()
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
 	s, err := Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)

@@ -43,15 +43,16 @@ type writer struct {
 	group      group
 }
 
-func newWriter(s *Store, c *conn) *writer {
+func newWriter(s *Store, c *conn) (*writer, error) {
 	w := &writer{
 		store: s, conn: c,
 		queue: make(chan *request, 4*s.config.MaxGroup),
 		ended: make(chan struct{}),
+		group: group{store: s, conn: c},
 	}
-	w.checkpoint = newCheckpointer(c, s.config)
-	w.group = group{writer: w, conn: c, config: s.config}
-	return w
+	var err error
+	w.checkpoint, err = newCheckpointer(c, s.config)
+	return w, err
 }
 
 // Write implements store.Store. Work that has not begun when ctx ends never

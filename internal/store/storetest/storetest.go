@@ -38,7 +38,7 @@ type Harness struct {
 
 // Run runs the suite; fresh makes a new datastore for each case.
 func Run(t *testing.T, fresh func(t *testing.T) Harness) {
-	for _, group := range [][]promise{writePromises, logPromises, queryPromises, rowPromises, migratePromises, keptPromises} {
+	for _, group := range [][]promise{writePromises, logPromises, queryPromises, rowPromises, migratePromises, keptPromises, agreePromises} {
 		for _, p := range group {
 			t.Run(p.name, func(t *testing.T) {
 				ignore := goleak.IgnoreCurrent()
