@@ -54,17 +54,17 @@ func (c *call) contentType(types []string) (string, error) {
 	return "", f
 }
 
-// read reads the body under the limits of size and time. The deadline is
-// lifted afterwards, or it would end the connection under a handler that takes its time.
+// read reads the body under the limits of size and time. net/http lifts the
+// deadline itself once the body is whole, so that it does not bound the answer.
 func (c *call) read() ([]byte, error) {
 	limit := c.api.config.Limits.Body
 	if c.req.ContentLength > limit {
 		return nil, bodyTooLarge(limit)
 	}
-	control := http.NewResponseController(c.ResponseWriter)
-	// A writer without deadlines (a test's recorder) has no connection to guard.
-	if control.SetReadDeadline(time.Now().Add(c.api.config.Limits.BodyTime)) == nil {
-		defer control.SetReadDeadline(time.Time{}) //nolint:errcheck // the connection is gone
+	deadline := time.Now().Add(c.api.config.Limits.BodyTime)
+	err := http.NewResponseController(c.ResponseWriter).SetReadDeadline(deadline)
+	if err != nil && !errors.Is(err, http.ErrNotSupported) { // a recorder has no connection to guard
+		return nil, bodyFault(err, limit)
 	}
 	data, err := readAll(http.MaxBytesReader(c.ResponseWriter, c.req.Body, limit), c.req.ContentLength)
 	if err != nil {

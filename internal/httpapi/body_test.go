@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowcast/rowcast/internal/access"
 	"github.com/rowcast/rowcast/internal/httpapi"
 )
 
@@ -64,9 +66,11 @@ func TestBodiesThatDoNotArriveWhole(t *testing.T) {
 
 func TestABodyThatDoesNotArriveInTime(t *testing.T) {
 	w := world(t, httpapi.Config{Limits: httpapi.Limits{BodyTime: 20 * time.Millisecond}})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
 	r, body := io.Pipe()
 	defer body.Close()
-	req, err := http.NewRequestWithContext(t.Context(), "POST", w.URL+"/data/item", r)
+	req, err := http.NewRequestWithContext(ctx, "POST", w.URL+"/data/item", r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +86,25 @@ func TestABodyThatDoesNotArriveInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer{resp.StatusCode, resp.Header, string(data)}.refused(t, 400, "malformed_body")
+}
+
+// unhurried verifies a token in five times the time a body may take.
+type unhurried struct{ names }
+
+func (u unhurried) Verify(ctx context.Context, token string) (*access.Principal, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(100 * time.Millisecond):
+		return u.names.Verify(ctx, token)
+	}
+}
+
+func TestTheTimeForABodyDoesNotBoundTheAnswer(t *testing.T) {
+	s := serve(t, httpapi.Config{Auth: unhurried{everybody}, Cookie: "rowcast_session", Limits: httpapi.Limits{BodyTime: 20 * time.Millisecond}})
+	for range 2 { // the second time on the same connection
+		ask{method: "POST", path: "/session", body: `{"token":"ann"}`}.do(t, s).is(t, 204)
+	}
 }
 
 func TestBadBodiesLeaveNothingBehind(t *testing.T) {

@@ -94,19 +94,19 @@ func TestIdsOfAnyText(t *testing.T) {
 
 func TestAWriterWhoMayNotReadIsToldNoMoreThanTheID(t *testing.T) {
 	w := world(t, httpapi.Config{})
-	got := ask{as: "ann", method: "POST", path: "/data/drop", body: `{"note":"x"}`}.do(t, w.Server)
+	got := ask{as: "ann", method: "POST", path: "/data/drop", body: `{"title":"x"}`}.do(t, w.Server)
 	got.is(t, 201, `{"id":1}`)
 	got.has(t, "Location", "/data/drop/1")
 	got.has(t, "ETag", "")
 	ask{as: "ann", method: "GET", path: "/data/drop/1"}.do(t, w.Server).refused(t, 403, "forbidden")
-	ask{as: "sue", method: "GET", path: "/data/drop/1"}.do(t, w.Server).is(t, 200, `{"id":1,"note":"x"}`)
+	ask{as: "sue", method: "GET", path: "/data/drop/1"}.do(t, w.Server).is(t, 200, `{"id":1,"title":"x"}`)
 	for _, method := range []string{"PUT", "PATCH"} {
-		got := ask{as: "ann", method: method, path: "/data/drop/1", body: `{"note":"y"}`}.do(t, w.Server)
+		got := ask{as: "ann", method: method, path: "/data/drop/1", body: `{"title":"y"}`}.do(t, w.Server)
 		got.is(t, 204, "")
 		got.has(t, "ETag", "")
 	}
-	ask{as: "sue", method: "GET", path: "/data/drop/1"}.do(t, w.Server).is(t, 200, `{"id":1,"note":"y"}`)
-	tx := ask{as: "ann", method: "POST", path: "/data/transaction", body: `{"writes":[{"op":"create","entity":"drop","data":{"note":"z"}}]}`}.do(t, w.Server)
+	ask{as: "sue", method: "GET", path: "/data/drop/1"}.do(t, w.Server).is(t, 200, `{"id":1,"title":"y"}`)
+	tx := ask{as: "ann", method: "POST", path: "/data/transaction", body: `{"writes":[{"op":"create","entity":"drop","data":{"title":"z"}}]}`}.do(t, w.Server)
 	tx.is(t, 200, `{"results":[{"id":2}]}`)
 }
 
@@ -158,7 +158,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	again.has(t, "Idempotent-Replayed", "true")
 	again.has(t, "Location", "/data/ticket/1")
 	ask{as: "ann", method: "POST", path: "/data/ticket", body: `{"title":"y"}`, headers: key}.do(t, w.Server).refused(t, 422, "idempotency_mismatch")
-	ask{as: "ann", method: "POST", path: "/data/item", body: `{"title":"x"}`, headers: key}.do(t, w.Server)
+	ask{as: "ann", method: "POST", path: "/data/drop", body: `{"title":"x"}`, headers: key}.do(t, w.Server).refused(t, 422, "idempotency_mismatch")
 	ask{as: "bob", method: "POST", path: "/data/ticket", body: `{"title":"x"}`, headers: key}.do(t, w.Server).is(t, 201, `{"id":2,"title":"x"}`)
 
 	key["Idempotency-Key"] = "k2"

@@ -44,7 +44,7 @@ entities:
   - name: drop
     fields:
       - {name: id, type: int}
-      - {name: note, type: string}
+      - {name: title, type: string}
     access:
       actions: {language: expr, expression: '"staff" in user.roles ? ["create","read","update"] : ["create","update"]'}
   - name: far
