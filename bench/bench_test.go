@@ -47,7 +47,7 @@ func floorLab(t *testing.T) *lab {
 func TestAServerIsMeasuredAndLeavesNothing(t *testing.T) {
 	l := floorLab(t)
 	err := on(t.Context(), l.startFloor, func(s *server) error {
-		swarm, err := gather(t.Context(), s, 5, nil)
+		swarm, err := gather(t.Context(), s, 5, false)
 		if err != nil {
 			return err
 		}
@@ -134,6 +134,20 @@ func TestTheTableNamesWhatWasMissed(t *testing.T) {
 	}
 	if got := report.missed(); !slices.Equal(got, []string{"slow"}) {
 		t.Errorf("missed %q, want slow", got)
+	}
+}
+
+func TestTheTableReplacesTheOneInTheDocument(t *testing.T) {
+	document := filepath.Join(t.TempDir(), "BENCHMARKS.md")
+	if err := os.WriteFile(document, []byte("before\n<!-- table -->\nold\n<!-- /table -->\nafter\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := putTable(document, "new\n"); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := os.ReadFile(document)
+	if want := "before\n<!-- table -->\nnew\n<!-- /table -->\nafter\n"; string(got) != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

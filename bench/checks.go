@@ -13,31 +13,29 @@ import (
 // rowRule: every stream is another user's, and every row is shown to one.
 func rowRule(ctx context.Context, l *lab) ([]Row, error) {
 	const writers = 4
-	users, tokens := make([]string, l.streams), make([]string, l.streams)
-	for i := range users {
-		users[i] = "user-" + strconv.Itoa(i)
-		tokens[i] = token(users[i])
+	callers := make([]drive.Caller, l.streams)
+	for i := range callers {
+		name := "user-" + strconv.Itoa(i)
+		callers[i] = drive.Caller{Name: name, Token: token(name)}
 	}
 	var cpu time.Duration
 	var rows int
 	var frames uint64
 	err := on(ctx, l.start, func(s *server) error {
 		swarm, err := drive.Open(ctx, drive.Gathering{N: l.streams, Opening: func(i int) drive.Opening {
-			return drive.Opening{Addr: s.addr, Path: "/subscribe/owned", Token: tokens[i]}
+			return drive.Opening{Addr: s.addr, Path: "/subscribe/owned", Token: callers[i].Token}
 		}})
 		if err != nil {
 			return err
 		}
 		defer swarm.Close()
 		w := writing(s, "owned", writers, l.window)
-		owner := func(writer, n int) int { return (n*writers + writer) % l.streams }
-		w.Token = func(writer, n int) string { return tokens[owner(writer, n)] }
-		w.Body = func(writer, n int) []byte { return body(users[owner(writer, n)], n) }
+		w.Callers = callers
 		before, err := s.cpu()
 		if err != nil {
 			return err
 		}
-		written, err := drive.Write(ctx, w)
+		written, err := drive.WriteApart(ctx, w)
 		if err != nil {
 			return err
 		}
@@ -68,7 +66,7 @@ func memory(ctx context.Context, l *lab) ([]Row, error) {
 			return err
 		}
 		start := time.Now()
-		swarm, err := gather(ctx, s, l.idle, nil)
+		swarm, err := gather(ctx, s, l.idle, false)
 		if err != nil {
 			return err
 		}
@@ -107,12 +105,12 @@ func order(ctx context.Context, l *lab) ([]Row, error) {
 	var losses drive.Losses
 	var whole, same bool
 	err := on(ctx, l.start, func(s *server) error {
-		swarm, err := gather(ctx, s, l.streams, nil)
+		swarm, err := gather(ctx, s, l.streams, false)
 		if err != nil {
 			return err
 		}
 		defer swarm.Close()
-		written, err := drive.Write(ctx, writing(s, "open", 1, l.window))
+		written, err := drive.WriteApart(ctx, writing(s, "open", 1, l.window))
 		if err != nil {
 			return err
 		}
@@ -138,7 +136,7 @@ func publishing(ctx context.Context, l *lab) ([]Row, error) {
 	err := on(ctx, l.start, func(s *server) error {
 		for turn := range 2*l.publishings + 2 {
 			entity := []string{"plain", "told"}[turn%2]
-			written, err := drive.Write(ctx, writing(s, entity, 8, l.window/2))
+			written, err := drive.WriteApart(ctx, writing(s, entity, 8, l.window/2))
 			if err != nil {
 				return err
 			}

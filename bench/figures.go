@@ -37,7 +37,7 @@ func figureNames() []string {
 func fanout(ctx context.Context, l *lab) ([]Row, error) {
 	cpu, frames := map[string]time.Duration{}, map[string]uint64{}
 	err := l.both(ctx, func(s *server) error {
-		swarm, err := gather(ctx, s, l.streams, nil)
+		swarm, err := gather(ctx, s, l.streams, false)
 		if err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func fanout(ctx context.Context, l *lab) ([]Row, error) {
 		if err != nil {
 			return err
 		}
-		written, err := drive.Write(ctx, writing(s, "open", 4, l.window))
+		written, err := drive.WriteApart(ctx, writing(s, "open", 4, l.window))
 		if err != nil {
 			return err
 		}
@@ -81,15 +81,14 @@ func (l *lab) await(ctx context.Context, swarm *drive.Swarm, want int) bool {
 func latency(ctx context.Context, l *lab) ([]Row, error) {
 	samples := map[string][]time.Duration{}
 	err := l.both(ctx, func(s *server) error {
-		marks := drive.NewMarks(1000)
-		swarm, err := gather(ctx, s, l.streams, marks)
+		swarm, err := gather(ctx, s, l.streams, true)
 		if err != nil {
 			return err
 		}
 		defer swarm.Close()
 		w := writing(s, "open", 1, l.window)
-		w.Every, w.Marks = 200*time.Millisecond, marks
-		written, err := drive.Write(ctx, w)
+		w.Every = 200 * time.Millisecond
+		written, err := drive.WriteApart(ctx, w)
 		if err != nil {
 			return err
 		}
@@ -97,7 +96,7 @@ func latency(ctx context.Context, l *lab) ([]Row, error) {
 			return fmt.Errorf("%s: %d of %d frames came", s.name, swarm.Frames(), len(written.IDs)*l.streams)
 		}
 		swarm.Close()
-		samples[s.name] = append(samples[s.name], swarm.Latencies()...)
+		samples[s.name] = append(samples[s.name], swarm.Latencies(written)...)
 		return nil
 	})
 	if err != nil {
@@ -123,12 +122,12 @@ func creates(ctx context.Context, l *lab) ([]Row, error) {
 		rate, lost := map[string]float64{}, drive.Losses{}
 		whole := true
 		measure := func(s *server) error {
-			swarm, err := gather(ctx, s, n, nil)
+			swarm, err := gather(ctx, s, n, false)
 			if err != nil {
 				return err
 			}
 			defer swarm.Close()
-			written, err := drive.Write(ctx, writing(s, "open", 8, l.window))
+			written, err := drive.WriteApart(ctx, writing(s, "open", 8, l.window))
 			if err != nil {
 				return err
 			}

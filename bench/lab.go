@@ -151,38 +151,34 @@ func token(user string) string {
 	return signed
 }
 
-// body is a row of owner.
-func body(owner string, n int) []byte {
-	return fmt.Appendf(nil, `{"title":"row %07d","status":"open","owner_id":%q,"total":%d}`, n, owner, n)
-}
+// body is a row of its caller.
+const body = `{"title":"row %d","status":"open","owner_id":"%s","total":%d}`
 
 // gather opens n streams of one user on the entity that is open to all.
-func gather(ctx context.Context, s *server, n int, marks *drive.Marks) (*drive.Swarm, error) {
+func gather(ctx context.Context, s *server, n int, timed bool) (*drive.Swarm, error) {
 	credential := token("reader")
-	return drive.Open(ctx, drive.Gathering{N: n, Marks: marks, Opening: func(int) drive.Opening {
+	return drive.Open(ctx, drive.Gathering{N: n, Timed: timed, Opening: func(int) drive.Opening {
 		return drive.Opening{Addr: s.addr, Path: "/subscribe/open", Token: credential}
 	}})
 }
 
 // writing returns what writers that never pause post to an entity.
 func writing(s *server, entity string, writers int, window time.Duration) drive.Writing {
-	credential := token("writer")
 	return drive.Writing{
 		Addr: s.addr, Path: "/data/" + entity, Writers: writers, Duration: window,
-		Token: func(int, int) string { return credential },
-		Body:  func(writer, n int) []byte { return body("writer", n*writers+writer) },
+		Body: body, Callers: []drive.Caller{{Name: "writer", Token: token("writer")}},
 	}
 }
 
 // probe returns how many bytes a frame of the open stream has.
 func (l *lab) probe(ctx context.Context) (size int, err error) {
 	err = on(ctx, l.start, func(s *server) error {
-		swarm, err := gather(ctx, s, 1, nil)
+		swarm, err := gather(ctx, s, 1, false)
 		if err != nil {
 			return err
 		}
 		defer swarm.Close()
-		written, err := drive.Write(ctx, writing(s, "open", 1, 200*time.Millisecond))
+		written, err := drive.WriteApart(ctx, writing(s, "open", 1, 200*time.Millisecond))
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@
 //	go run ./bench            all figures, under five minutes
 //	go run ./bench --quick    the same with small numbers, under a minute
 //	go run ./bench --only latency,memory
+//	go run ./bench --table docs/BENCHMARKS.md
 //
 // The floor is the least a server of N streams can do, see bench/floor; a
 // figure says how rowcast compares, so that it means the same on any machine.
@@ -31,7 +32,10 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	child, err := drive.Child(ctx, os.Args[1:], os.Stdin, os.Stdout)
+	if !child {
+		err = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	}
 	stop()
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -44,6 +48,7 @@ type options struct {
 	quick, strict bool
 	only          []string
 	out, binary   string
+	table         string // a document to put the table into
 }
 
 func parse(args []string, out io.Writer) (options, error) {
@@ -56,6 +61,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&only, "only", "", "comma-separated `figures`: "+strings.Join(figureNames(), ", "))
 	flags.StringVar(&o.out, "out", filepath.Join("bench", "out"), "`folder` for binaries, databases and bench.json; on a real disk")
 	flags.StringVar(&o.binary, "binary", "", "rowcast `binary` to measure; built from this checkout by default")
+	flags.StringVar(&o.table, "table", "", "also put the table between <!-- table --> and <!-- /table --> of a `document`")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -101,6 +107,11 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	}
 	if _, err := io.WriteString(out, report.markdown()); err != nil {
 		return err
+	}
+	if o.table != "" {
+		if err := putTable(o.table, report.markdown()); err != nil {
+			return err
+		}
 	}
 	if missed := report.missed(); o.strict && len(missed) > 0 {
 		return fmt.Errorf("missed: %s", strings.Join(missed, "; "))

@@ -130,6 +130,21 @@ func (r Report) markdown() string {
 	return b.String()
 }
 
+// putTable replaces what stands between the markers of a document.
+func putTable(path, table string) error {
+	const begin, end = "<!-- table -->\n", "<!-- /table -->"
+	text, err := os.ReadFile(path) // #nosec G304 -- the document that was asked for
+	if err != nil {
+		return err
+	}
+	before, rest, begun := strings.Cut(string(text), begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !begun || !ended {
+		return fmt.Errorf("%s has no <!-- table --> and <!-- /table -->", path)
+	}
+	return os.WriteFile(path, []byte(before+begin+table+end+after), 0o600)
+}
+
 // number writes x with about three digits and its unit.
 func number(x float64, unit string) string {
 	digits := 2

@@ -25,7 +25,7 @@ type Stream struct {
 	conn   net.Conn
 	scan   scanner
 	buffer []byte
-	marks  *Marks
+	timed  bool // note when each frame came
 
 	frames     atomic.Uint64
 	digest     uint64 // of the ids, in the order in which they came
@@ -33,7 +33,7 @@ type Stream struct {
 	descending uint64 // ids not above the one before
 	keep       bool
 	kept       []Frame
-	latencies  []time.Duration
+	arrivals   []int64 // Unix nanoseconds
 	err        error
 }
 
@@ -45,12 +45,12 @@ type Frame struct {
 }
 
 // openStream connects and returns once the preamble was read.
-func openStream(ctx context.Context, opening Opening, marks *Marks, keep bool) (*Stream, error) {
+func openStream(ctx context.Context, opening Opening, timed, keep bool) (*Stream, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", opening.Addr)
 	if err != nil {
 		return nil, err
 	}
-	s := &Stream{conn: conn, buffer: make([]byte, readBuffer), marks: marks, keep: keep, digest: digestSeed}
+	s := &Stream{conn: conn, buffer: make([]byte, readBuffer), timed: timed, keep: keep, digest: digestSeed}
 	s.scan.onFrame = s.frame
 	if err := s.greet(opening); err != nil {
 		return nil, fmt.Errorf("open %s: %w", opening.Path, firstOf(err, conn.Close()))
@@ -100,8 +100,8 @@ func (s *Stream) read() error {
 // frame counts a frame; it is on the path of millions.
 func (s *Stream) frame(id, data []byte) {
 	k := s.frames.Load()
-	if s.marks != nil {
-		s.latencies = append(s.latencies, s.marks.since(k))
+	if s.timed {
+		s.arrivals = append(s.arrivals, time.Now().UnixNano())
 	}
 	if s.keep {
 		size := len("id: \nevent: entity.create\ndata: \n\n") + len(id) + len(data)

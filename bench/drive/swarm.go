@@ -19,8 +19,8 @@ type Gathering struct {
 	// Parallel is how many are opened at a time. Defaults to 16.
 	Parallel int
 
-	// Marks, where set, makes every stream measure how long a frame took.
-	Marks *Marks
+	// Timed makes every stream note when each frame came.
+	Timed bool
 }
 
 // Swarm is many open streams. The first one keeps its frames, the others a
@@ -47,7 +47,7 @@ func Open(ctx context.Context, g Gathering) (*Swarm, error) {
 				if i >= g.N {
 					return
 				}
-				stream, err := openStream(ctx, g.Opening(i), g.Marks, i == 0)
+				stream, err := openStream(ctx, g.Opening(i), g.Timed, i == 0)
 				if err != nil {
 					cancel(fmt.Errorf("stream %d of %d: %w", i+1, g.N, err))
 					return
@@ -109,11 +109,14 @@ func (s *Swarm) Close() {
 // Kept returns the frames of the first stream.
 func (s *Swarm) Kept() []Frame { return s.streams[0].kept }
 
-// Latencies returns every stream's samples.
-func (s *Swarm) Latencies() []time.Duration {
+// Latencies returns, of a timed swarm, how long after the start of the k-th
+// write the k-th frame came, for every stream. It needs one sequential writer.
+func (s *Swarm) Latencies(written Written) []time.Duration {
 	var all []time.Duration
 	for _, stream := range s.streams {
-		all = append(all, stream.latencies...)
+		for k := range min(len(stream.arrivals), len(written.Starts)) {
+			all = append(all, time.Duration(stream.arrivals[k]-written.Starts[k]))
+		}
 	}
 	return all
 }

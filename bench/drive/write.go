@@ -3,35 +3,46 @@ package drive
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
 
-// Writing says what Write posts.
+// Writing says what Write posts. It is plain data, so that another process can
+// do it, see WriteApart.
 type Writing struct {
-	Addr    string // host:port
-	Path    string // such as "/data/order"
-	Writers int    // connections, each with one request at a time
+	Addr    string `json:"addr"`    // host:port
+	Path    string `json:"path"`    // such as "/data/order"
+	Writers int    `json:"writers"` // connections, each with one request at a time
 
 	// Every is the time between the starts of two writes of one writer.
 	// Defaults to none: the next one follows the answer.
-	Every time.Duration
+	Every time.Duration `json:"every"`
 
-	Duration time.Duration
+	Duration time.Duration `json:"duration"`
 
-	// Body and Token return what the n-th request of a writer carries. Body is required.
-	Body  func(writer, n int) []byte
-	Token func(writer, n int) string
+	// Body is the JSON of a row; %d becomes the number of the request, which
+	// grows, and %s the name of its caller.
+	Body string `json:"body"`
 
-	// Marks, where set, is told when each write begins; for one writer only.
-	Marks *Marks
+	// Callers take turns. Required.
+	Callers []Caller `json:"callers"`
 }
 
-// Written is what Write did.
+// Caller is who writes a row.
+type Caller struct {
+	Name  string `json:"name"`
+	Token string `json:"token"` // "" sends none
+}
+
+// Written is what Write did. The slices run alike: one entry for each row
+// acknowledged, in the order of the answers of each writer.
 type Written struct {
-	IDs       []string // of the rows acknowledged, in the order of the answers of each writer
-	Elapsed   time.Duration
-	Latencies []time.Duration // of the answers
+	IDs       []string        `json:"ids"`
+	Starts    []int64         `json:"starts"`    // when each request began, Unix nanoseconds
+	Latencies []time.Duration `json:"latencies"` // until its answer
+	Elapsed   time.Duration   `json:"elapsed"`
 }
 
 // Rate returns the rows acknowledged a second.
@@ -57,6 +68,7 @@ func Write(ctx context.Context, writing Writing) (Written, error) {
 	all := Written{Elapsed: time.Since(start)}
 	for _, result := range results {
 		all.IDs = append(all.IDs, result.IDs...)
+		all.Starts = append(all.Starts, result.Starts...)
 		all.Latencies = append(all.Latencies, result.Latencies...)
 	}
 	return all, errors.Join(errs...)
@@ -71,7 +83,7 @@ func (w Writing) run(ctx context.Context, writer int, done *Written) (err error)
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for n := 0; ctx.Err() == nil; n++ {
+	for k := writer; ctx.Err() == nil; k += w.Writers {
 		if w.Every > 0 {
 			select {
 			case <-ctx.Done():
@@ -80,19 +92,15 @@ func (w Writing) run(ctx context.Context, writer int, done *Written) (err error)
 				timer.Reset(w.Every)
 			}
 		}
-		token := ""
-		if w.Token != nil {
-			token = w.Token(writer, n)
-		}
+		caller := w.Callers[k%len(w.Callers)]
+		body := strings.NewReplacer("%d", strconv.Itoa(k), "%s", caller.Name).Replace(w.Body)
 		start := time.Now()
-		if w.Marks != nil {
-			w.Marks.begin(uint64(n))
-		}
-		answer, err := conn.Post(w.Path, token, w.Body(writer, n))
+		answer, err := conn.Post(w.Path, caller.Token, []byte(body))
 		if err != nil {
 			return err
 		}
 		done.Latencies = append(done.Latencies, time.Since(start))
+		done.Starts = append(done.Starts, start.UnixNano())
 		done.IDs = append(done.IDs, member(answer, `"id":"`))
 	}
 	return nil

@@ -5,7 +5,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,7 +49,10 @@ type options struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	child, err := drive.Child(ctx, os.Args[1:], os.Stdin, os.Stdout)
+	if !child {
+		err = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	}
 	stop()
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "load:", err)
@@ -118,17 +120,13 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 // measure opens, writes, waits for the frames and verifies.
 func (o options) measure(ctx context.Context, addr string, progress io.Writer) (Report, error) {
 	report := Report{Streams: o.streams, Writers: o.writers}
-	var marks *drive.Marks
-	if o.latency {
-		marks = drive.NewMarks(1 << 20)
-	}
 	path := "/subscribe/" + url.PathEscape(o.entity)
 	if o.name != "" {
 		path += "?name=" + url.QueryEscape(o.name)
 	}
 	_, _ = fmt.Fprintf(progress, "opening %d streams\n", o.streams)
 	start := time.Now()
-	swarm, err := drive.Open(ctx, drive.Gathering{N: o.streams, Marks: marks, Opening: func(int) drive.Opening {
+	swarm, err := drive.Open(ctx, drive.Gathering{N: o.streams, Timed: o.latency, Opening: func(int) drive.Opening {
 		return drive.Opening{Addr: addr, Path: path, Token: o.token}
 	}})
 	if err != nil {
@@ -139,7 +137,7 @@ func (o options) measure(ctx context.Context, addr string, progress io.Writer) (
 
 	_, _ = fmt.Fprintf(progress, "writing for %s\n", o.duration)
 	start = time.Now()
-	written, err := drive.Write(ctx, o.writing(addr, marks))
+	written, err := o.write(ctx, o.writing(addr))
 	if err != nil {
 		return report, err
 	}
@@ -153,21 +151,26 @@ func (o options) measure(ctx context.Context, addr string, progress io.Writer) (
 		report.Losses = swarm.Verify(written.IDs)
 	}
 	if o.latency {
-		report.FrameP50, report.FrameP99 = quantiles(swarm.Latencies())
+		report.FrameP50, report.FrameP99 = quantiles(swarm.Latencies(written))
 	}
 	return report, nil
 }
 
-func (o options) writing(addr string, marks *drive.Marks) drive.Writing {
+func (o options) writing(addr string) drive.Writing {
 	writing := drive.Writing{
-		Addr: addr, Path: "/data/" + url.PathEscape(o.entity), Writers: o.writers, Duration: o.duration, Marks: marks,
-		Token: func(int, int) string { return o.token },
-		Body: func(writer, n int) []byte {
-			return bytes.ReplaceAll([]byte(o.body), []byte("%d"), fmt.Append(nil, n*max(1, o.writers)+writer))
-		},
+		Addr: addr, Path: "/data/" + url.PathEscape(o.entity), Writers: o.writers, Duration: o.duration,
+		Body: o.body, Callers: []drive.Caller{{Token: o.token}},
 	}
 	if o.rate > 0 {
 		writing.Every = time.Duration(float64(time.Second) / o.rate)
 	}
 	return writing
+}
+
+// write writes beside nothing, or beside streams in a process of its own.
+func (o options) write(ctx context.Context, writing drive.Writing) (drive.Written, error) {
+	if o.streams == 0 {
+		return drive.Write(ctx, writing)
+	}
+	return drive.WriteApart(ctx, writing)
 }
