@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/rowcast/rowcast/internal/httpapi"
 )
 
 // Unit is what a scrape is told of one tenant's datastore. Counters count from
@@ -38,8 +40,8 @@ type Metrics struct {
 // series names one request histogram. As a map key it costs a request no
 // allocation, which resolving label values each time would.
 type series struct {
-	route, method string
-	class         int // 2 for 2xx
+	tenant, route, method string
+	class                 int // 2 for 2xx
 }
 
 // seconds spans a hit in the page cache and a query at its limit.
@@ -52,8 +54,8 @@ func NewMetrics(units func() []Unit) *Metrics {
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "rowcast_http_request_duration_seconds", Buckets: seconds,
-			Help: "Time to answer a request, streams excepted, by route pattern, method and status class.",
-		}, []string{"route", "method", "status"}),
+			Help: "Time to answer a request, streams excepted, by tenant of the caller, route pattern, method and status class.",
+		}, []string{"tenant", "route", "method", "status"}),
 		store: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "rowcast_store_duration_seconds", Buckets: seconds,
 			Help: "Time of one write until it is durable, or of one snapshot read.",
@@ -69,8 +71,8 @@ func NewMetrics(units func() []Unit) *Metrics {
 func (m *Metrics) Registerer() prometheus.Registerer { return m.registry }
 
 // Request notes one finished request. It fits httpapi.Config.Observe.
-func (m *Metrics) Request(route, method string, status int, took time.Duration) {
-	m.handle(series{route, method, status / 100}).Observe(took.Seconds())
+func (m *Metrics) Request(f httpapi.Finished) {
+	m.handle(series{f.Tenant, f.Route, f.Method, f.Status / 100}).Observe(f.Took.Seconds())
 }
 
 func (m *Metrics) handle(s series) prometheus.Observer {
@@ -82,7 +84,7 @@ func (m *Metrics) handle(s series) prometheus.Observer {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	h = m.requests.WithLabelValues(s.route, s.method, string(rune('0'+s.class%10))+"xx")
+	h = m.requests.WithLabelValues(s.tenant, s.route, s.method, string(rune('0'+s.class%10))+"xx")
 	m.handles[s] = h
 	return h
 }
@@ -92,7 +94,8 @@ func (m *Metrics) handle(s series) prometheus.Observer {
 func (m *Metrics) Handler() http.Handler { return serve(m.registry) }
 
 // For serves the metrics to a caller of one tenant: what bears the label of
-// another tenant is left out.
+// another tenant is left out, and so are requests that no credential vouched
+// for, since they may be another's.
 func (m *Metrics) For(tenant string) http.Handler { return serve(ofTenant(m.registry, tenant)) }
 
 func serve(g prometheus.Gatherer) http.Handler {

@@ -63,9 +63,17 @@ type Config struct {
 	Secure    bool     // mark the cookie Secure: true unless served on loopback alone
 	Dev       bool     // answer only where Host is a loopback name
 	Logger    *slog.Logger
-	// Observe is told of each finished request but streams: the route's pattern,
-	// the method ("other" where HTTP has none by that name), the status. nil: none.
-	Observe func(route, method string, status int, took time.Duration)
+	// Observe is told of each finished request but streams. nil: nobody is.
+	Observe func(Finished)
+}
+
+// Finished is a request that was answered.
+type Finished struct {
+	Tenant string // of the verified caller; "" where there is none
+	Route  string // the route's pattern; "none" for an unknown path
+	Method string // "other" where HTTP has none by that name
+	Status int
+	Took   time.Duration
 }
 
 // API answers HTTP requests. It is an http.Handler.

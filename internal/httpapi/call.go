@@ -78,8 +78,16 @@ func (c *call) finish() {
 	took := time.Since(c.began)
 	c.log(took)
 	if c.api.config.Observe != nil && !c.route.stream {
-		c.api.config.Observe(c.route.pattern, methodLabel(c.req.Method), c.answered(), took)
+		c.observe(took)
 	}
+}
+
+func (c *call) observe(took time.Duration) {
+	f := Finished{Route: c.route.pattern, Method: methodLabel(c.req.Method), Status: c.answered(), Took: took}
+	if c.principal != nil {
+		f.Tenant = c.principal.Tenant
+	}
+	c.api.config.Observe(f)
 }
 
 func (c *call) answered() int {

@@ -392,18 +392,18 @@ func TestTheConnectionIsReachedThroughTheWrapper(t *testing.T) {
 
 func TestRequestsAreMeasuredByRouteAndStreamsAreNot(t *testing.T) {
 	type sample struct {
-		route, method string
-		status        int
+		tenant, route, method string
+		status                int
 	}
 	seen := make(chan sample, 16)
 	api, err := httpapi.New(httpapi.Config{
 		Auth: everybody, Tenants: units{}, Logger: slog.New(slog.DiscardHandler),
 		Subscribe: func(http.ResponseWriter, *http.Request, *access.Principal, bool) {},
-		Observe: func(route, method string, status int, took time.Duration) {
-			if took <= 0 {
-				t.Errorf("%s took %s", route, took)
+		Observe: func(f httpapi.Finished) {
+			if f.Took <= 0 {
+				t.Errorf("%s took %s", f.Route, f.Took)
 			}
-			seen <- sample{route, method, status}
+			seen <- sample{f.Tenant, f.Route, f.Method, f.Status}
 		},
 	})
 	if err != nil {
@@ -414,10 +414,10 @@ func TestRequestsAreMeasuredByRouteAndStreamsAreNot(t *testing.T) {
 		want         sample
 	}{
 		{"GET", "/subscribe/order", sample{}},
-		{"GET", "/data/order/1", sample{"/data/{entity}/{id}", "GET", 404}},
-		{"BREW", "/data/transaction", sample{"/data/transaction", "other", 405}},
-		{"PATCH", "/data/order/1/restore", sample{"/data/{entity}/{id}/restore", "PATCH", 404}},
-		{"GET", "/some/path/17", sample{"none", "GET", 404}},
+		{"GET", "/data/order/1", sample{tenant, "/data/{entity}/{id}", "GET", 404}},
+		{"BREW", "/data/transaction", sample{tenant, "/data/transaction", "other", 405}},
+		{"PATCH", "/data/order/1/restore", sample{tenant, "/data/{entity}/{id}/restore", "PATCH", 404}},
+		{"GET", "/some/path/17", sample{"", "none", "GET", 404}},
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), tc.method, tc.path, nil)
 		r.Header.Set("Authorization", "Bearer ann")
