@@ -86,6 +86,33 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// A replay of many pages ends in the live stream without a hole, also when
+// nothing is written meanwhile.
+func TestResumeOverManyPages(t *testing.T) {
+	s := start(t)
+	ann := s.User("ann")
+	stream := ann.Open("/subscribe/bell")
+	ann.Post("/data/bell", `{"id":"first"}`).Is(201)
+	last := stream.Frame().ID
+	stream.Close()
+	const n = 1700
+	rows := make([]string, n)
+	for i := range rows {
+		rows[i] = fmt.Sprintf(`{"id":"b%04d"}`, i)
+	}
+	ann.Post("/data/bell/bulk", "["+strings.Join(rows, ",")+"]").Is(201)
+	again := ann.Resume("/subscribe/bell", last)
+	for i := range n {
+		if got, want := again.Frame().Subject(), fmt.Sprintf("b%04d", i); got != want {
+			t.Fatalf("frame %d is of row %s, want %s", i, got, want)
+		}
+	}
+	ann.Post("/data/bell", `{"id":"live"}`).Is(201)
+	if got := again.Frame().Subject(); got != "live" {
+		t.Errorf("after the replay comes %s", got)
+	}
+}
+
 // There is no gap detection — here there is: an id that stands for no place in
 // the log is answered with a gap, which bears a position of its own, so that
 // the next reconnect goes on from there and is not told again.

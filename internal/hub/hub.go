@@ -38,6 +38,7 @@ type Hub struct {
 	closed bool
 
 	position  atomic.Pointer[store.Position] // everything up to here has been offered to everybody
+	begun     atomic.Int64                   // the last number of the batch being offered, or of the one before
 	opened    atomic.Int64
 	published atomic.Int64
 	gone      totals // of subscribers that have left
@@ -84,6 +85,9 @@ func (h *Hub) Register(v *View, start Start, heartbeat time.Duration) (*Subscrib
 		return nil, false
 	}
 	h.topics[v.Topic] = append(h.topics[v.Topic], s)
+	// Batches that were begun before are not offered to it: while it catches
+	// up, it may not rejoin below them.
+	s.offered = h.begun.Load()
 	return s, true
 }
 
@@ -115,6 +119,7 @@ func (h *Hub) Unregister(s *Subscriber) {
 // Publish offers a batch, in log order, to every subscriber of its topics.
 func (h *Hub) Publish(batch []*tail.Entry) {
 	last := batch[len(batch)-1].Log
+	h.begun.Store(last.Seq) // before the first list is read: see Register
 	h.published.Add(int64(len(batch)))
 	for topic, entries := range byTopic(batch) {
 		h.mu.RLock()

@@ -174,6 +174,22 @@ func TestRejoinLeavesNoSeam(t *testing.T) {
 	}
 }
 
+// What was published before a subscriber came is not offered to it, so one that
+// catches up rejoins only when it has read that far.
+func TestRejoinNotBelowWhatWasPublishedBefore(t *testing.T) {
+	w := newWorld(t)
+	for range 3 {
+		w.hub.Publish([]*tail.Entry{w.entry("bell", schema.Create, nil, w.row("bell", "x", "hi", 1))})
+	}
+	s, _ := w.hub.Register(w.view("bell", "rings", "bob"), Start{CatchUp: true}, time.Minute)
+	if s.Rejoin(store.Position{Seq: 2, EventID: "E00002"}) {
+		t.Fatal("rejoined at 2 with 3 never seen")
+	}
+	if !s.Rejoin(store.Position{Seq: 3, EventID: "E00003"}) {
+		t.Fatal("did not rejoin with everything read")
+	}
+}
+
 // C1, Delivery contract: who has unsubscribed is skipped; its counters stay in the sum.
 func TestUnregisteredIsSkipped(t *testing.T) {
 	w := newWorld(t)

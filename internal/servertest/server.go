@@ -39,8 +39,11 @@ type Options struct {
 	Auth string
 	// Tenants maps further tenants to the YAML of their schemas.
 	Tenants map[string]string
-	Now     func() time.Time
-	Logger  *slog.Logger // defaults to none
+	// Listen is where a process listens. Defaults to any free port, another at
+	// each start.
+	Listen string
+	Now    func() time.Time
+	Logger *slog.Logger // defaults to none
 }
 
 // Server is a running rowcast.
@@ -143,7 +146,11 @@ func (s *Server) write(name, text string) {
 
 func (s *Server) boot() string {
 	var b strings.Builder
-	b.WriteString("listen: 127.0.0.1:0\nauth:\n  jwt: [{alg: HS256, secret: \"" + Secret + "\"}]\n  cookie: rowcast_session\n")
+	listen := s.options.Listen
+	if listen == "" {
+		listen = "127.0.0.1:0"
+	}
+	b.WriteString("listen: " + listen + "\nauth:\n  jwt: [{alg: HS256, secret: \"" + Secret + "\"}]\n  cookie: rowcast_session\n")
 	b.WriteString(s.options.Auth)
 	b.WriteString("tenants:\n")
 	tenant := func(name, schema, file string) {
@@ -194,4 +201,15 @@ func Refusal(t testing.TB, o Options) error {
 		t.Fatal("the server boots; it must refuse")
 	}
 	return err
+}
+
+// FreeAddress returns a loopback address that nobody listened on just now.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
 }
