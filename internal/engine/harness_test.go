@@ -76,6 +76,11 @@ entities:
   - name: loud
     fields: [{name: id, type: ulid}, {name: text, type: string}, {name: rank, type: int}]
     events: [{name: changed}]
+  - name: parcel # changed by everybody, read by its owner
+    fields: [{name: id, type: string}, {name: owner_id, type: string, defaultvalue: user.id}, {name: size, type: int}]
+    rowrules:
+      - {name: own, actions: [read, create], language: expr, expression: row.owner_id == user.id}
+      - {name: any, actions: [update, delete], language: expr, expression: row.size >= 0}
   - name: tag
     fields:
       - {name: id, type: string}

@@ -224,3 +224,21 @@ func TestATransactionHasALimit(t *testing.T) {
 	_, err := h.Transaction(context.Background(), alice, make([]engine.Step, 3), engine.Options{})
 	wantFault(t, err, fault.TooManyRows)
 }
+
+// Rules to change that reach further than those to read open nothing hidden.
+func TestAManyRowWriteNeverReachesAHiddenRow(t *testing.T) {
+	h := open(t)
+	h.given(alice, "parcel", `{"id":"a","size":1}`)
+	h.given(bob, "parcel", `{"id":"b","size":1}`)
+	n, err := h.patchMany(alice, "parcel", "filter[size][eq]=1", `{"size":2}`)
+	if err != nil || n != 1 {
+		t.Errorf("patched %d, %v, want her own", n, err)
+	}
+	n, err = h.deleteMany(alice, "parcel", "filter[size][gte]=0")
+	if err != nil || n != 1 {
+		t.Errorf("deleted %d, %v, want her own", n, err)
+	}
+	wantFields(t, h.read(bob, "parcel", "b"), map[string]any{"size": 1})
+	_, err = h.patch(alice, "parcel", "b", `{"size":2}`)
+	wantFault(t, err, fault.NotFound)
+}

@@ -167,3 +167,22 @@ func TestAWriterWhoCannotReadTheResultIsShownNothing(t *testing.T) {
 		t.Fatalf("got %+v, %v, want no row", out, err)
 	}
 }
+
+// A tag is a hash of the row: to match it would confirm a guess at every field.
+func TestWhoCannotReadMatchesNoTag(t *testing.T) {
+	h := open(t)
+	ctx := context.Background()
+	id := h.given(writer, "order", `{"title":"ab"}`)
+	g := h.grant(writer, "order", access.Update)
+	row, err := h.Get(ctx, h.grant(staff, "order", access.Read), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tag := range []string{render.ETag(g, row), render.ETag(h.grant(staff, "order", access.Read), row)} {
+		_, err := h.Patch(ctx, g, id, body(t, `{}`), engine.Options{IfMatch: tag})
+		wantFault(t, err, fault.PreconditionFailed)
+	}
+	if _, err := h.Patch(ctx, g, id, body(t, `{}`), engine.Options{IfMatch: "*"}); err != nil {
+		t.Error(err)
+	}
+}
