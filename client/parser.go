@@ -100,7 +100,7 @@ func (p *parser) field(name string, value []byte) error {
 		}
 	case "retry":
 		if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil && digits(value) {
-			p.retry = time.Duration(ms) * time.Millisecond
+			p.retry = time.Duration(max(ms, 1)) * time.Millisecond // 0 is "at once", and here "not said"
 		}
 	}
 	return nil
