@@ -39,8 +39,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/rowcast/rowcast/internal/store"
 )
 
@@ -228,24 +226,4 @@ func checkVersion(version string) error {
 		}
 	}
 	return nil
-}
-
-// unavailable are the codes of a datastore that cannot be reached or written,
-// whatever the request.
-var unavailable = []sqlite3.ErrorCode{
-	sqlite3.FULL, sqlite3.IOERR, sqlite3.CANTOPEN, sqlite3.BUSY, sqlite3.LOCKED,
-	sqlite3.READONLY, sqlite3.PROTOCOL, sqlite3.CORRUPT, sqlite3.NOTADB,
-}
-
-// fail wraps an error of SQLite once, with what was attempted.
-func fail(attempt string, err error) error {
-	for _, code := range unavailable {
-		if errors.Is(err, code) {
-			return fmt.Errorf("%w: %s: %w", store.ErrUnavailable, attempt, err)
-		}
-	}
-	if errors.Is(err, sqlite3.INTERRUPT) {
-		return fmt.Errorf("%w: %s", store.ErrTimeout, attempt)
-	}
-	return fmt.Errorf("%s: %w", attempt, err)
 }

@@ -1,10 +1,8 @@
 package sqlite
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -122,26 +120,4 @@ func (t *tx) refused(verb string, e *schema.Entity, err error) error {
 		return &store.ConflictError{Entity: e, Field: conflicting(e, err.Error())}
 	}
 	return t.failed(verb, e.Table, err)
-}
-
-func isUnique(err error) bool {
-	return errors.Is(err, sqlite3.CONSTRAINT_UNIQUE) ||
-		errors.Is(err, sqlite3.CONSTRAINT_PRIMARYKEY) ||
-		errors.Is(err, sqlite3.CONSTRAINT_ROWID)
-}
-
-// conflicting reads the field from SQLite's message, which is the only place
-// that names it: "UNIQUE constraint failed: orders.title".
-func conflicting(e *schema.Entity, message string) int {
-	_, column, _ := strings.Cut(message, "UNIQUE constraint failed: ")
-	name, found := strings.CutPrefix(column, e.Table+".")
-	if !found {
-		return -1
-	}
-	for i, f := range e.Fields {
-		if strings.EqualFold(f.Name, name) {
-			return i
-		}
-	}
-	return -1
 }
