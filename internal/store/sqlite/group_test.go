@@ -33,7 +33,9 @@ type work struct {
 	id   string
 	then func(t *tx) error
 	ctx  context.Context
-	runs int
+	// leave ends ctx once the request waits.
+	leave context.CancelFunc
+	runs  int
 }
 
 // runGroup makes one group of the works, by queueing them while the writer is
@@ -58,7 +60,10 @@ func runGroup(t *testing.T, s *Store, works ...*work) []error {
 		}
 		requests[i] = &request{ctx: ctx, done: make(chan error, 1), work: store.Work{Run: w.run}}
 		if err := s.writer.put(requests[i]); err != nil {
-			t.Fatal(err)
+			requests[i].done <- err
+		}
+		if w.leave != nil {
+			w.leave()
 		}
 	}
 	close(release)
@@ -115,7 +120,6 @@ func wantRows(t *testing.T, s *Store, want ...string) {
 func TestOneBadRequestOfAGroupHarmsNoOther(t *testing.T) {
 	refused := errors.New("refused")
 	gone, leave := context.WithCancel(context.Background())
-	leave()
 	for name, bad := range map[string]struct {
 		work work
 		want func(error) bool
@@ -123,7 +127,7 @@ func TestOneBadRequestOfAGroupHarmsNoOther(t *testing.T) {
 		"an error":      {work{then: func(*tx) error { return refused }}, func(err error) bool { return errors.Is(err, refused) }},
 		"a panic":       {work{then: func(*tx) error { panic("broke") }}, func(err error) bool { return err != nil && strings.Contains(err.Error(), "broke") }},
 		"a conflict":    {work{id: "a"}, func(err error) bool { var c *store.ConflictError; return errors.As(err, &c) }},
-		"a caller gone": {work{ctx: gone}, func(err error) bool { return errors.Is(err, context.Canceled) }},
+		"a caller gone": {work{ctx: gone, leave: leave}, func(err error) bool { return errors.Is(err, context.Canceled) }},
 		"a panic in a row": {work{then: func(t *tx) error {
 			st, err := t.conn.stmtOf(logSelect)
 			if err == nil && bindInts(st, 0, 9) == nil && st.Step() {
