@@ -1,0 +1,423 @@
+package contract
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"pgregory.net/rapid"
+
+	"github.com/rowcast/rowcast/internal/servertest"
+)
+
+// played is a world that is served, with a stream open for every reader.
+type played struct {
+	*world
+	t       *testing.T
+	server  *servertest.Server
+	callers []*servertest.Caller
+	streams []*servertest.Stream
+	heard   []*strings.Builder // by reader: all that it was answered and told in this life
+	since   string             // root's id of the first event: a replay begins after it
+	log     []happening        // what happened after it
+	rows    map[string]*life   // by subject
+	n       int
+	dirty   bool // a life ended in the middle: streams are not where they should be
+}
+
+// happening is one published change, and which readers saw the row around it.
+type happening struct {
+	subject, op   string
+	before, after []bool
+	untold        bool // a removal that nobody who is ruled is told
+}
+
+// life is one row from its creation to its end.
+type life struct {
+	state   state
+	whole   []member // as root reads it; nil: it cannot be read
+	secrets map[string][]bool
+}
+
+// What a subscriber gets: data in a frame is byte for byte what GET answers,
+// less the members that include and exclude drop; a row that cannot be read
+// produces no frame, and neither live nor replayed, in a list or in a refusal,
+// does a value show that the reader may not read. Over random schemas; a
+// reader's sight is worked out here, without the server's code.
+//
+// CONTRACT_WORLDS says how many schemas are tried, -rapid.checks how many rows
+// live and die in each.
+func TestFramesShowWhatReadersRead(t *testing.T) {
+	worlds := 15
+	if text := os.Getenv("CONTRACT_WORLDS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("CONTRACT_WORLDS: %v", err)
+		}
+		worlds = n
+	} else if testing.Short() {
+		worlds = 3
+	}
+	for seed := range worlds {
+		t.Run(fmt.Sprintf("world %d", seed), func(t *testing.T) {
+			p := play(t, worldGen.Example(seed))
+			rapid.Check(t, p.live)
+			p.replay()
+		})
+	}
+}
+
+func play(t *testing.T, w *world) *played {
+	t.Helper()
+	p := &played{world: w, t: t, rows: map[string]*life{}}
+	p.server = servertest.Start(t, servertest.Options{Schema: w.schema()})
+	for _, r := range readers {
+		claims := jwt.MapClaims{"sub": r.sub, "tenant": servertest.Tenant, "exp": time.Now().Add(time.Hour).Unix()}
+		if r.role != "" {
+			claims["roles"] = []string{r.role}
+		}
+		if r.team != "" {
+			claims["team"] = r.team
+		}
+		p.callers, p.heard = append(p.callers, p.server.As(p.server.Sign(claims))), append(p.heard, &strings.Builder{})
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the schema:\n%s", w.schema())
+		}
+	})
+	p.open("")
+	p.callers[0].Post("/data/thing", p.body(map[string]string{}, `"first"`)).Is(201)
+	p.since = p.streams[0].Frame().ID
+	p.open(p.since) // the first row is behind everybody
+	return p
+}
+
+func (p *played) open(since string) {
+	for _, s := range p.streams {
+		s.Close()
+	}
+	p.streams = nil
+	for _, c := range p.callers {
+		if since != "" {
+			c = c.With("Last-Event-ID", since)
+		}
+		p.streams = append(p.streams, c.Open("/subscribe/thing?leave=true"))
+	}
+}
+
+// live is one row's life, and what each reader is told of it.
+func (p *played) live(t *rapid.T) {
+	if p.dirty {
+		p.open("") // a failure is being made smaller
+	}
+	p.dirty = true
+	for _, h := range p.heard {
+		h.Reset()
+	}
+	p.n++
+	row := &life{secrets: map[string][]bool{}}
+	s, sent := p.draw(t, row)
+	var id string
+	if p.id == "string" {
+		id = fmt.Sprintf("%d %s", p.n, rapid.SampledFrom([]string{"a/b", "..", "%2F", "é🟢", "x'\"", "\n"}).Draw(t, "id"))
+	}
+	quoted, _ := json.Marshal(id)
+	answer := p.callers[0].Post("/data/thing", p.body(sent, string(quoted)))
+	if answer.Status != 201 {
+		t.Fatalf("POST: %d %s", answer.Status, answer.Body)
+	}
+	subject := fmt.Sprint(answer.JSON()["id"])
+	p.rows[subject] = row
+	p.happen(t, subject, "create", row, s, sent)
+	for range rapid.IntRange(0, 3).Draw(t, "writes") {
+		p.write(t, subject, row)
+	}
+	p.probe(t, subject, row)
+	p.conceals(t, row)
+	p.dirty = false
+}
+
+// draw makes values for a write of every field, each text marked by a token.
+func (p *played) draw(t *rapid.T, row *life) (state, map[string]string) {
+	s, sent := drawState(t)
+	for _, f := range p.fields {
+		if _, named := sent[f.name]; named || !slices.Contains(kinds, f.kind) || f.name == "id" {
+			continue
+		}
+		p.n++
+		token := fmt.Sprintf("qz%08dzq", p.n)
+		row.secrets[token+" "+f.name] = make([]bool, len(readers))
+		sent[f.name] = drawValue(t, f.kind, token)
+	}
+	return s, sent
+}
+
+// body writes a request in the order of the fields.
+func (p *played) body(sent map[string]string, id string) string {
+	var ms []member
+	for _, f := range p.fields {
+		if f.name == "id" && p.id == "string" && id != "" {
+			ms = append(ms, member{"id", id})
+		} else if raw, ok := sent[f.name]; ok {
+			ms = append(ms, member{f.name, raw})
+		}
+	}
+	return object(ms)
+}
+
+// write changes, removes or restores the row as root.
+func (p *played) write(t *rapid.T, subject string, row *life) {
+	root, path := p.callers[0], "/data/thing/"+url.PathEscape(subject)
+	switch kind := rapid.IntRange(0, 5).Draw(t, "write"); {
+	case row.state == nil:
+		return
+	case row.state["deleted"] == true:
+		restored := state{}
+		for k, v := range row.state {
+			restored[k] = v
+		}
+		delete(restored, "deleted")
+		if kind > 0 {
+			is(t, root.Patch(path+"/restore", ""), 200)
+			p.happen(t, subject, "restore", row, restored, nil)
+			return
+		}
+		is(t, root.Delete(path+"/purge"), 204)
+		p.happen(t, subject, "purge", row, nil, nil)
+	case kind == 0 && p.soft:
+		deleted := state{"deleted": true}
+		for k, v := range row.state {
+			deleted[k] = v
+		}
+		is(t, root.Delete(path), 204)
+		p.happen(t, subject, "delete", row, deleted, nil)
+	case kind == 0:
+		is(t, root.Delete(path), 204)
+		p.happen(t, subject, "delete", row, nil, nil)
+	case kind == 1:
+		is(t, root.Delete(path+"/purge"), 204)
+		p.happen(t, subject, "delete", row, nil, nil)
+	case kind == 2:
+		s, sent := p.draw(t, row)
+		is(t, root.Put(path, p.body(sent, "")), 200)
+		p.happen(t, subject, "update", row, s, sent)
+	case kind == 3:
+		between, first := p.draw(t, row)
+		s, sent := p.draw(t, row)
+		quoted, _ := json.Marshal(subject)
+		step := `{"op":"update","entity":"thing","id":` + string(quoted) + `,"data":`
+		is(t, root.Post("/data/transaction", `{"writes":[`+step+p.body(first, "")+`},`+step+p.body(sent, "")+`}]}`), 200)
+		p.happen(t, subject, "update", row, s, sent, between)
+	default:
+		s, sent := p.draw(t, row)
+		for name := range sent {
+			if rapid.Bool().Draw(t, "left out "+name) {
+				delete(sent, name)
+				if _, named := s[name]; named {
+					s[name] = row.state[name]
+				}
+			}
+		}
+		is(t, root.Patch(path, p.body(sent, "")), 200)
+		p.happen(t, subject, "update", row, s, sent)
+	}
+}
+
+func is(t *rapid.T, a *servertest.Answer, status int) {
+	if a.Status != status {
+		t.Fatalf("status %d, want %d: %s", a.Status, status, a.Body)
+	}
+}
+
+// happen takes a change down, or several of one transaction with the states
+// between, and holds every reader's GET, list and frames to it.
+func (p *played) happen(t *rapid.T, subject, op string, row *life, after state, sent map[string]string, between ...state) {
+	var changes []happening
+	was := row.state
+	for _, is := range append(between, after) {
+		changes = append(changes, p.change(subject, op, was, is))
+		was = is
+	}
+	row.state, row.whole = after, nil
+	if after != nil && !(after["deleted"] == true) {
+		row.whole = p.read(t, subject, sent)
+	}
+	p.log = append(p.log, changes...)
+	for i := range readers {
+		p.reads(t, i, subject, row)
+		for _, h := range changes {
+			if want := p.told(i, h, row); want != nil {
+				p.check(t, i, p.streams[i].Frame(), h, *want)
+			}
+		}
+	}
+}
+
+func (p *played) change(subject, op string, was, is state) happening {
+	h := happening{subject: subject, op: op}
+	for _, r := range readers {
+		h.before, h.after = append(h.before, p.sees(r, was)), append(h.after, p.sees(r, is))
+	}
+	switch op {
+	case "restore":
+		h.op = "update"
+	case "purge": // of a deleted row: told where there are no rules, and to everybody
+		h.op, h.untold = "delete", len(p.rules) > 0
+		for i := range h.before {
+			h.before[i] = true
+		}
+	}
+	return h
+}
+
+// read is the row as root reads it, held to what was sent.
+func (p *played) read(t *rapid.T, subject string, sent map[string]string) []member {
+	a := p.callers[0].Get("/data/thing/" + url.PathEscape(subject))
+	is(t, a, 200)
+	whole, err := members(a.Body)
+	if err != nil || len(whole) != len(p.fields) {
+		t.Fatalf("root reads %s: %v", a.Body, err)
+	}
+	for i, f := range p.fields {
+		if whole[i].name != f.name {
+			t.Fatalf("member %d is %s, want %s: %s", i, whole[i].name, f.name, a.Body)
+		}
+		if raw, ok := sent[f.name]; ok && (f.kind == "string" || f.kind == "object" || f.kind == "colour" || f.kind == "boolean") && !sameJSON(raw, whole[i].raw) {
+			t.Fatalf("%s was sent as %s and is read as %s", f.name, raw, whole[i].raw)
+		}
+	}
+	return whole
+}
+
+func sameJSON(a, b string) bool {
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// reads holds a reader's GET and list to what it may read.
+func (p *played) reads(t *rapid.T, i int, subject string, row *life) {
+	c, r := p.callers[i], readers[i]
+	got := c.Get("/data/thing/" + url.PathEscape(subject))
+	list := c.Get("/data/thing?filter[id][eq]=" + url.QueryEscape(subject))
+	p.heard[i].WriteString(got.Body + list.Body)
+	is(t, list, 200)
+	items := "[]"
+	if p.sees(r, row.state) {
+		is(t, got, 200)
+		want := object(p.shown(r, row.whole))
+		if got.Body != want {
+			t.Fatalf("%s reads %s\nwant %s", r.sub, got.Body, want)
+		}
+		items = "[" + want + "]"
+		p.admit(i, row)
+	} else {
+		is(t, got, 404)
+	}
+	if !strings.HasPrefix(list.Body, `{"items":`+items+`,"limit"`) {
+		t.Fatalf("%s lists %s\nwant %s", r.sub, list.Body, items)
+	}
+}
+
+// admit notes which tokens the reader has rightly read.
+func (p *played) admit(i int, row *life) {
+	for f, m := range p.fields {
+		if _, plain := p.reading(readers[i], m); !plain {
+			continue
+		}
+		for secret, known := range row.secrets {
+			token, _, _ := strings.Cut(secret, " ")
+			known[i] = known[i] || strings.Contains(row.whole[f].raw, token)
+		}
+	}
+}
+
+// telling is what a reader is told of a change: data is "" where none goes along.
+type telling struct{ event, data string }
+
+// told is what a reader is told of a change, of a row that is now as it is; nil is nothing.
+func (p *played) told(i int, h happening, row *life) *telling {
+	r := readers[i]
+	switch {
+	case !slices.Contains(p.operations, h.op) || h.untold:
+		return nil
+	case h.op == "delete" && h.before[i]:
+		return &telling{event: "entity.delete"}
+	case h.op == "delete":
+		return nil
+	case h.after[i] && p.sees(r, row.state):
+		return &telling{"entity." + h.op, object(p.kept(p.shown(r, row.whole)))}
+	case !h.after[i] && h.before[i] && h.op == "update":
+		return &telling{event: "entity.leave"}
+	}
+	return nil
+}
+
+func (p *played) check(t rapid.TB, i int, f servertest.Frame, h happening, want telling) {
+	p.heard[i].WriteString(f.Raw)
+	if f.Subject() != h.subject || f.Event != want.event || f.Row() != want.data || strings.Count(f.Raw, "\n") != 3 {
+		t.Fatalf("%s is told %s\nwant %s of %q with %s", readers[i].sub, f.Raw, want.event, h.subject, want.data)
+	}
+}
+
+// probe makes the server refuse a reader something about the row.
+func (p *played) probe(t *rapid.T, subject string, row *life) {
+	i := rapid.IntRange(1, len(readers)-1).Draw(t, "prober")
+	f := rapid.SampledFrom(p.fields).Draw(t, "probed")
+	c, path := p.callers[i], "/data/thing/"+url.PathEscape(subject)
+	for _, a := range []*servertest.Answer{
+		c.Patch(path, `{"nosuch":1,"`+f.name+`":{"x":[1]}}`), c.Put(path, `{"nosuch":1,"`+f.name+`":[true]}`),
+		c.With("If-Match", `"x"`).Patch(path, `{}`), c.With("If-None-Match", "*").Patch(path, `{}`), c.With("If-Match", `"x"`).Delete(path),
+		c.Get("/data/thing?sort=" + f.name + "&filter[nosuch][eq]=1"), c.Get("/data/thing?fields=nosuch," + f.name), c.Patch("/data/thing?filter["+f.name+"][nosuch]=1", `{}`),
+		c.Delete(path + "/purge"), c.Patch(path+"/restore", ""), c.Get(path + "/nosuch"), c.Get("/subscribe/thing?name=" + f.name),
+	} {
+		p.heard[i].WriteString(a.Body)
+		if a.Status < 400 || a.Status >= 500 {
+			t.Fatalf("a probe of %s is answered %d %s", readers[i].sub, a.Status, a.Body)
+		}
+	}
+}
+
+// conceals holds all that a reader heard to what it was entitled to.
+func (p *played) conceals(t *rapid.T, row *life) {
+	for i, r := range readers {
+		heard := p.heard[i].String()
+		for secret, known := range row.secrets {
+			if token, name, _ := strings.Cut(secret, " "); !known[i] && strings.Contains(heard, token) {
+				t.Fatalf("%s was shown a value of %s: %s in %s", r.sub, name, token, heard)
+			}
+		}
+	}
+}
+
+// replay holds the log to the same: of each change, who resumes is told the row
+// as it is now, and only what it may read now and could read then. Beyond what
+// was wanted nobody is told anything, live or replayed.
+func (p *played) replay() {
+	all := p.streams
+	for i, c := range p.callers {
+		again := c.Resume("/subscribe/thing?leave=true", p.since)
+		all = append(all, again)
+		for _, h := range p.log {
+			if want := p.told(i, h, p.rows[h.subject]); want != nil {
+				p.check(p.t, i, again.Frame(), h, *want)
+			}
+		}
+	}
+	p.server.Stop()
+	for i, s := range all {
+		for _, b := range s.End() {
+			if b.Event != "" {
+				p.t.Errorf("%s is also told %s", readers[i%len(readers)].sub, b.Raw)
+			}
+		}
+	}
+}
