@@ -37,6 +37,8 @@ type Hub struct {
 	topics map[string][]*Subscriber
 	closed bool
 
+	rounds *rounds
+
 	position  atomic.Pointer[store.Position] // everything up to here has been offered to everybody
 	begun     atomic.Int64                   // the last number of the batch being offered, or of the one before
 	opened    atomic.Int64
@@ -58,7 +60,7 @@ func New(now func() time.Time) *Hub {
 	if now == nil {
 		now = time.Now
 	}
-	h := &Hub{now: now, topics: map[string][]*Subscriber{}}
+	h := &Hub{now: now, topics: map[string][]*Subscriber{}, rounds: newRounds()}
 	h.position.Store(&store.Position{})
 	return h
 }
@@ -72,7 +74,7 @@ type Start struct {
 // Register adds a subscriber. It reports false once the hub is closing.
 func (h *Hub) Register(v *View, start Start, heartbeat time.Duration) (*Subscriber, bool) {
 	s := &Subscriber{
-		ID: strconv.FormatInt(h.opened.Add(1), 10), View: v, Since: h.now(), position: &h.position, wake: make(chan struct{}, 1), heartbeat: heartbeat,
+		ID: strconv.FormatInt(h.opened.Add(1), 10), View: v, Since: h.now(), position: &h.position, rounds: h.rounds, busy: true, wake: make(chan struct{}, 1), heartbeat: heartbeat,
 		from: start.From, lagging: start.CatchUp, lagAfter: start.From,
 	}
 	s.nextBeat.Store(s.Since.Add(heartbeat).UnixNano())
@@ -84,6 +86,7 @@ func (h *Hub) Register(v *View, start Start, heartbeat time.Duration) (*Subscrib
 	if h.closed {
 		return nil, false
 	}
+	s.place = len(h.topics[v.Topic])
 	h.topics[v.Topic] = append(h.topics[v.Topic], s)
 	// Batches that were begun before are not offered to it: while it catches
 	// up, it may not rejoin below them.
@@ -95,19 +98,8 @@ func (h *Hub) Register(v *View, start Start, heartbeat time.Duration) (*Subscrib
 func (h *Hub) Unregister(s *Subscriber) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	// A copy: Publish may be walking the old slice.
-	old := h.topics[s.View.Topic]
-	list := make([]*Subscriber, 0, len(old))
-	for _, other := range old {
-		if other != s {
-			list = append(list, other)
-		}
-	}
-	if len(list) == len(old) {
+	if !h.remove(s) {
 		return
-	}
-	if h.topics[s.View.Topic] = list; len(list) == 0 {
-		delete(h.topics, s.View.Topic)
 	}
 	h.gone.delivered.Add(s.delivered.Load())
 	h.gone.dropped.Add(s.dropped.Load())
@@ -116,20 +108,46 @@ func (h *Hub) Unregister(s *Subscriber) {
 	s.release()
 }
 
+// remove takes a subscriber out of its topic; the last one moves to its place,
+// so that a thousand who leave at once cost a thousand steps.
+func (h *Hub) remove(s *Subscriber) bool {
+	list := h.topics[s.View.Topic]
+	if s.place >= len(list) || list[s.place] != s {
+		return false
+	}
+	last := len(list) - 1
+	list[s.place] = list[last]
+	list[s.place].place = s.place
+	list[last] = nil
+	if h.topics[s.View.Topic] = list[:last]; last == 0 {
+		delete(h.topics, s.View.Topic)
+	}
+	return true
+}
+
 // Publish offers a batch, in log order, to every subscriber of its topics.
 func (h *Hub) Publish(batch []*tail.Entry) {
 	last := batch[len(batch)-1].Log
 	h.begun.Store(last.Seq) // before the first list is read: see Register
 	h.published.Add(int64(len(batch)))
+	var told []*Subscriber
 	for topic, entries := range byTopic(batch) {
-		h.mu.RLock()
-		list := h.topics[topic]
-		h.mu.RUnlock()
-		for _, s := range list {
-			s.offer(entries, last.Seq)
+		told = h.offer(topic, entries, last.Seq, told)
+	}
+	h.rounds.tell(told)
+	h.position.Store(&store.Position{Seq: last.Seq, EventID: last.EventID})
+}
+
+// offer gives a topic's entries to its subscribers and adds those to be woken to told.
+func (h *Hub) offer(topic string, entries []*tail.Entry, last int64, told []*Subscriber) []*Subscriber {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for _, s := range h.topics[topic] {
+		if s.offer(entries, last) {
+			told = append(told, s)
 		}
 	}
-	h.position.Store(&store.Position{Seq: last.Seq, EventID: last.EventID})
+	return told
 }
 
 func byTopic(batch []*tail.Entry) map[string][]*tail.Entry {
@@ -142,14 +160,21 @@ func byTopic(batch []*tail.Entry) map[string][]*tail.Entry {
 	return groups
 }
 
-// Run marks heartbeats that are due until ctx is done.
+// Run marks heartbeats that are due, and begins the rounds that had to wait,
+// until ctx is done.
 func (h *Hub) Run(ctx context.Context) error {
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
+	round := time.NewTimer(0)
+	defer round.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case wait := <-h.rounds.later:
+			round.Reset(wait)
+		case <-round.C:
+			h.rounds.begin()
 		case <-ticker.C:
 			now := h.now()
 			for _, s := range h.Subscribers() {

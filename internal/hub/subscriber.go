@@ -11,13 +11,15 @@ import (
 
 // Subscriber is one open connection: a bounded queue of frames between Publish
 // and the connection's own goroutine, which is the only one to call Take,
-// Rejoin and Replayed.
+// Rest, Rejoin and Replayed.
 type Subscriber struct {
 	ID    string // unique in the hub, for people
 	View  *View
 	Since time.Time // when it opened
 
 	position  *atomic.Pointer[store.Position] // the hub's
+	place     int                             // in the hub's list of its topic; guarded by the hub's lock
+	rounds    *rounds
 	wake      chan struct{}
 	heartbeat time.Duration
 	nextBeat  atomic.Int64 // unix nanoseconds
@@ -31,6 +33,9 @@ type Subscriber struct {
 	ping     bool
 	closing  bool
 	released bool
+	waiting  bool // for a round to wake it
+	woken    bool // by a round, and not at work yet
+	busy     bool // at work: it looks again by itself before it rests
 
 	delivered, dropped, replayed, failed atomic.Int64
 }
@@ -72,14 +77,31 @@ func (s *Subscriber) Wake() <-chan struct{} { return s.wake }
 func (s *Subscriber) Take(spare [][]byte) Due {
 	// Before the queue is emptied: what was offered up to here is in it.
 	position := *s.position.Load()
+	due, woken := s.take(position, spare)
+	if woken {
+		s.rounds.working()
+	}
+	return due
+}
+
+func (s *Subscriber) take(position store.Position, spare [][]byte) (due Due, woken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	due := Due{Frames: s.queue, Lagging: s.lagging, After: s.lagAfter, Ping: s.ping, Closing: s.closing, Upto: position}
+	due = Due{Frames: s.queue, Lagging: s.lagging, After: s.lagAfter, Ping: s.ping, Closing: s.closing, Upto: position}
 	if s.from.Seq > position.Seq {
 		due.Upto = s.from
 	}
-	s.queue, s.ping = spare[:0], false
-	return due
+	woken = s.woken
+	s.queue, s.ping, s.waiting, s.woken, s.busy = spare[:0], false, false, false, true
+	return due, woken
+}
+
+// Rest says that the connection waits for Wake again. It is at work from its
+// registration and from each Take on.
+func (s *Subscriber) Rest() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy = false
 }
 
 // Rejoin ends catching up at a position, unless entries above it were already
@@ -100,13 +122,14 @@ func (s *Subscriber) Replayed(n int) { s.replayed.Add(int64(n)) }
 // Failed counts a change that the subscription's filter could not judge.
 func (s *Subscriber) Failed() { s.failed.Add(1) }
 
-// offer judges a batch and enqueues what is to be told.
-func (s *Subscriber) offer(entries []*tail.Entry, last int64) {
+// offer judges a batch and enqueues what is to be told. It reports whether the
+// connection has to be woken and is not about to be.
+func (s *Subscriber) offer(entries []*tail.Entry, last int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.offered = last
 	if s.released {
-		return
+		return false
 	}
 	told := false
 	for _, e := range entries {
@@ -121,8 +144,15 @@ func (s *Subscriber) offer(entries []*tail.Entry, last int64) {
 			told = s.enqueue(e, verdict) || told
 		}
 	}
-	if told {
-		s.signal()
+	switch {
+	case !told || s.waiting:
+		return false
+	case s.busy:
+		s.signal() // makes nobody runnable: it will see it when it is done
+		return false
+	default:
+		s.waiting = true
+		return true
 	}
 }
 
@@ -162,8 +192,25 @@ func (s *Subscriber) close() {
 
 func (s *Subscriber) release() {
 	s.mu.Lock()
+	woken := s.woken
+	s.released, s.woken, s.queue = true, false, nil
+	s.mu.Unlock()
+	if woken {
+		s.rounds.working()
+	}
+}
+
+// rouse wakes a connection in its round, and reports whether the round has to
+// wait until it is at work: not for one that is at work already, or gone.
+func (s *Subscriber) rouse() bool {
+	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.released, s.queue = true, nil
+	if s.released {
+		return false
+	}
+	s.signal()
+	s.woken = !s.busy
+	return s.woken
 }
 
 func (s *Subscriber) signal() {

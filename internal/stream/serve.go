@@ -98,6 +98,7 @@ func (c *connection) appendGap(dst []byte, reason, since string, at store.Positi
 // run is the stream's only loop.
 func (c *connection) run(ctx context.Context) {
 	for {
+		c.sub.Rest()
 		select {
 		case <-ctx.Done():
 			return
