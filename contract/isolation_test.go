@@ -218,6 +218,24 @@ func everyPath() (out []string) {
 		"/admin/data/events/pending", "/metrics", "/metrics/x", "/realtime?channel=product", "/realtime?channel=nosuch", "//data/product", "/data/../admin/data/streams", "/%64ata/product")
 }
 
+// Who is not an operator is told nothing of what there is to operate: under
+// /admin and /metrics every path and method answers the same.
+func TestWithoutTheRoleNoAdminRouteExists(t *testing.T) {
+	s := twins(t)
+	first := s.User("ann", "staff").Get("/admin/data/streams")
+	first.Problem(403, "forbidden")
+	for _, path := range everyPath() {
+		if !strings.HasPrefix(path, "/admin") && !strings.HasPrefix(path, "/metrics") {
+			continue
+		}
+		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+			if got := s.User("ann", "staff").Do(method, path, ""); got.Status != 403 || got.Body != first.Body {
+				t.Errorf("%s %s: %d %s", method, path, got.Status, got.Body)
+			}
+		}
+	}
+}
+
 // anonymous sends a request as it stands, and returns all of the answer that
 // could differ from path to path.
 func anonymous(t *testing.T, s *servertest.Server, method, path string, header http.Header) string {

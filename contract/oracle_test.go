@@ -166,3 +166,75 @@ func TestRefusedRowTellsOfNoConflict(t *testing.T) {
 		})
 	}
 }
+
+// Access rules: to a query a field that the caller cannot read as it is does
+// not exist: it answers as a name that the schema does not have.
+func TestUnreadableFieldAnswersAsNone(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{Schema: vault})
+	ann := s.User("ann")
+	ann.Post("/data/acct", `{"id":"a"}`).Is(201)
+	for _, field := range []string{"secret", "origin", "needed", "blob", "deletedby", "deletedon", "card", "pin", "rank", "born"} {
+		masked := field == "card" || field == "pin" || field == "rank" || field == "born"
+		for _, q := range []string{
+			"?sort=%s", "?sort=-%s,title", "?filter[%s][eq]=1", "?filter[%s][nosuch]=1", "?filter[%s]=1", "?filter[not][%s][isNull]=true",
+			`?filter={"%s":{"eq":1}}`, "?filter[%s][in]=1,2&sort=%s", "?fields=%s", "/a?fields=%s",
+		} {
+			if masked && strings.Contains(q, "fields=") {
+				continue // it is shown, as the mask leaves it
+			}
+			query := strings.NewReplacer("{", "%7B", "}", "%7D", `"`, "%22").Replace(q)
+			methods := []string{"GET"}
+			if strings.HasPrefix(q, "?filter") && !strings.Contains(q, "sort") {
+				methods = append(methods, "PATCH", "DELETE")
+			}
+			for _, method := range methods {
+				body := ""
+				if method == "PATCH" {
+					body = `{"title":"x"}`
+				}
+				unread := ann.Do(method, "/data/acct"+strings.ReplaceAll(query, "%s", field), body)
+				none := ann.Do(method, "/data/acct"+strings.ReplaceAll(query, "%s", "nofield"), body)
+				if unread.Status != 400 || strings.ReplaceAll(unread.Body, field, "nofield") != none.Body {
+					t.Errorf("%s %s: %d %s\nof no field: %d %s", method, strings.ReplaceAll(q, "%s", field), unread.Status, unread.Body, none.Status, none.Body)
+				}
+			}
+		}
+	}
+}
+
+// Access rules: who may write and not read is answered with ids alone, whatever
+// the write; no tag and no refusal answers a guess at the row.
+func TestBlindWriterIsShownNothing(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{Schema: vault})
+	blind, ann := s.User("ann", "blind"), s.User("ann")
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		want               string
+	}{
+		{"POST", "acct", `{"id":"a","title":"guess","origin":"here"}`, 201, `{"id":"a"}`},
+		{"PUT", "acct/a", `{"title":"again"}`, 204, ""},
+		{"PATCH", "acct/a", `{"title":"guess"}`, 204, ""},
+		{"POST", "acct/bulk", `[{"id":"b"}]`, 201, `{"ids":["b"]}`},
+		{"POST", "transaction", `{"writes":[{"op":"create","entity":"acct","data":{"id":"c"}},{"op":"update","entity":"acct","id":"a","data":{"title":"guess"}},
+			{"op":"delete","entity":"acct","id":"c"}]}`, 200, `{"results":[{"id":"c"},{"id":"a"},null]}`},
+	} {
+		got := blind.Do(c.method, "/data/"+c.path, c.body)
+		if got.Status != c.status || got.Body != c.want || got.Header.Get("ETag") != "" {
+			t.Errorf("%s %s: %d %q, ETag %q", c.method, c.path, got.Status, got.Body, got.Header.Get("ETag"))
+		}
+	}
+	for _, path := range []string{"/data/acct", "/data/acct/a", "/data/acct/none", "/data/acct?filter[title][eq]=guess", "/data/acct?deleted=true", "/subscribe/acct?name=all"} {
+		blind.Get(path).Problem(403, "forbidden")
+	}
+	blind.Patch("/data/acct?filter[title][eq]=guess", `{"title":"x"}`).Problem(400, "invalid_query")
+	blind.Delete("/data/acct?filter[title][eq]=guess").Problem(400, "invalid_query")
+	tag := ann.Get("/data/acct/a").Is(200).Header.Get("ETag")
+	for _, guess := range []string{tag, `"x"`} {
+		blind.With("If-Match", guess).Patch("/data/acct/a", `{}`).Problem(412, "precondition_failed")
+		blind.With("If-None-Match", guess).Patch("/data/acct/a", `{}`).Is(204)
+	}
+	for _, body := range []string{`{"origin":"here"}`, `{"origin":"there"}`, `{"origin":null}`} {
+		blind.Patch("/data/acct/a", body).Problem(422, "invalid")
+	}
+}
