@@ -187,7 +187,7 @@ var (
 // ConflictError is a unique constraint that refused a row, a soft-deleted one included: until it is purged it keeps its values.
 type ConflictError struct {
 	Entity *schema.Entity // nil for a Record
-	Field  int // the position of the unique field; the id's for a taken primary key; -1 for another index
+	Field  int            // the position of the unique field; the id's for a taken primary key; -1 for another index
 }
 
 // Error implements error. It names the field, never the value.
