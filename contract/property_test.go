@@ -142,9 +142,23 @@ func (p *played) live(t *rapid.T) {
 		p.write(t, subject, row)
 	}
 	p.probe(t, subject, row)
+	p.mark(t)
 	p.conceals(t, row)
 	p.dirty = false
 }
+
+// mark writes what every stream must tell next: of the life that ends here
+// nobody was told anything more.
+func (p *played) mark(t *rapid.T) {
+	h := happening{subject: fmt.Sprintf("mark %d", p.n), op: "mark"}
+	is(t, p.callers[0].Post("/data/mark", markOf(h)), 201)
+	p.log = append(p.log, h)
+	for i := range readers {
+		p.check(t, i, p.streams[i].Frame(), h, *p.told(i, h, nil))
+	}
+}
+
+func markOf(h happening) string { return `{"id":"` + h.subject + `"}` }
 
 // draw makes values for a write of every field, each text marked by a token.
 func (p *played) draw(t *rapid.T, row *life) (state, map[string]string) {
@@ -347,6 +361,8 @@ type telling struct{ event, data string }
 func (p *played) told(i int, h happening, row *life) *telling {
 	r := readers[i]
 	switch {
+	case h.op == "mark":
+		return &telling{"entity.create", markOf(h)}
 	case !slices.Contains(p.operations, h.op) || h.untold:
 		return nil
 	case h.op == "delete" && h.before[i]:

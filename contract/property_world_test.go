@@ -178,6 +178,7 @@ func (w *world) schema() string {
 		fmt.Fprintf(&b, ", exclude: [%s]", strings.Join(w.exclude, ", "))
 	}
 	b.WriteString("}\n    subscriptions:\n      - {name: rows, rls: true, eventtypes: [" + strings.Join(w.operations, ", ") + "]}\n")
+	b.WriteString("  - name: mark # seen by everybody, on the same stream\n    fields: [{name: id, type: string}]\n    events: [{name: made, topic: entity.thing}]\n")
 	return b.String()
 }
 

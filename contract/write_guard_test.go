@@ -135,7 +135,12 @@ func refuseAll(t *testing.T, w *witness, ann *servertest.Caller, attempts []atte
 	for _, a := range attempts {
 		t.Run(a.name, func(t *testing.T) {
 			w.t = t
-			w.nothing(func() { ann.Do(a.method, a.path, a.body).Problem(a.status, a.code) })
+			w.nothing(func() {
+				got := ann.Do(a.method, a.path, a.body)
+				if got.Status != a.status || !strings.Contains(got.Body, `"code":"`+a.code+`"`) {
+					t.Errorf("got %d %s, want %d %s", got.Status, got.Body, a.status, a.code)
+				}
+			})
 		})
 	}
 }
@@ -243,6 +248,15 @@ func TestCreateRuleJudgesEveryRowAsWritten(t *testing.T) {
 			{"op":"update","entity":"deed","id":"a1","data":{"sealed":false}}]}`, 403, "row_refused"},
 		{"restore of a shared one", "PATCH", "/data/deed/b9/restore", "", 403, "row_refused"},
 		{"restore of a sealed one", "PATCH", "/data/deed/a9/restore", "", 403, "row_refused"},
+	})
+	w.t = t
+	w.nothing(func() { // what she may read and not change is not touched
+		if got := ann.Patch("/data/deed?filter[id][in]=b1,b9", `{"owner_id":"ann","title":"x"}`).Is(200).Body; got != `{"changed":0}` {
+			t.Errorf("many-row PATCH: %s", got)
+		}
+		if got := ann.Delete("/data/deed?filter[id][in]=b1,b9").Is(200).Body; got != `{"changed":0}` {
+			t.Errorf("many-row DELETE: %s", got)
+		}
 	})
 	ann.Patch("/data/deed/b2", `{"owner_id":"ann"}`).Is(200) // a shared one may be taken
 	if got := w.streams["deed"].Frame(); got.Subject() != "b2" {
