@@ -21,8 +21,8 @@ with status 1 then; otherwise it prints ok. serve refuses with the same lines.`,
 		if _, err := load(cmd, *config); err != nil {
 			return err
 		}
-		fmt.Fprintln(cmd.OutOrStdout(), "ok")
-		return nil
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "ok")
+		return err
 	})
 	return cmd
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/rowcast/rowcast/internal/boot"
@@ -21,7 +20,7 @@ func load(cmd *cobra.Command, path string) (*boot.Document, error) {
 		return nil, err
 	}
 	for _, w := range doc.Warnings {
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", w)
+		cmd.PrintErrf("warning: %s\n", w)
 	}
 	return doc, nil
 }

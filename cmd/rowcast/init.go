@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -32,12 +33,13 @@ must be empty or not there yet. Edit them, or serve them as they are.`,
 			if err != nil {
 				return err
 			}
-			out := cmd.OutOrStdout()
+			var said strings.Builder
 			for _, name := range written {
-				fmt.Fprintf(out, "wrote %s\n", name)
+				fmt.Fprintf(&said, "wrote %s\n", name)
 			}
-			fmt.Fprintf(out, "next: rowcast serve --config %s\n", filepath.Join(args[0], "rowcast.yaml"))
-			return nil
+			fmt.Fprintf(&said, "next: rowcast serve --config %s\n", filepath.Join(args[0], "rowcast.yaml"))
+			_, err = io.WriteString(cmd.OutOrStdout(), said.String())
+			return err
 		}),
 	}
 }
@@ -65,7 +67,7 @@ func writeTemplate(dir string) ([]string, error) {
 		}
 		target := filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(strings.TrimPrefix(path, "template"), "/")))
 		if d.IsDir() {
-			return os.MkdirAll(target, 0o755)
+			return os.MkdirAll(target, 0o755) //nolint:gosec // a folder like any other of its owner; the one file with a secret is 0600
 		}
 		data, err := template.ReadFile(path)
 		if err != nil {

@@ -44,16 +44,16 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitDone
 	}
+	// Standard error is where to say that it cannot be written to.
 	if refusals := (document.Refusals)(nil); errors.As(err, &refusals) {
-		// Standard error is where to say that it cannot be written to.
 		_ = refusals.Print(stderr)
 		return exitFailed
 	}
-	fmt.Fprintf(stderr, "rowcast: %v\n", err)
+	_, _ = fmt.Fprintf(stderr, "rowcast: %v\n", err)
 	if failed := (failure{}); errors.As(err, &failed) {
 		return exitFailed
 	}
-	fmt.Fprintf(stderr, "Run '%s --help' for how to use it.\n", ran.CommandPath())
+	_, _ = fmt.Fprintf(stderr, "Run '%s --help' for how to use it.\n", ran.CommandPath())
 	return exitUsage
 }
 

@@ -114,8 +114,9 @@ func (t trial) defaultOf(f *schema.Field) value.Value {
 		return value.OfText(t.who.name)
 	case schema.DefaultNow:
 		return value.OfTime(time.Now())
+	default:
+		return value.OfText("generated")
 	}
-	return value.OfText("generated")
 }
 
 // plain returns a simple value that the field takes, if one is easily had.
@@ -143,8 +144,9 @@ func plain(f *schema.Field) (value.Value, bool) {
 		return value.OfText(time.Now().UTC().Format(time.DateOnly)), true
 	case value.DateTime, value.Timestamp:
 		return value.OfTime(time.Now().Truncate(time.Second)), true
+	default:
+		return value.Value{}, false
 	}
-	return value.Value{}, false
 }
 
 // shown reports whether creating the row is allowed, published and visible.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 
@@ -52,10 +51,11 @@ func serve(ctx context.Context, srv *rowcast.Server, l net.Listener, out io.Writ
 	select {
 	case <-srv.Ready():
 		url := address(srv.Document(), l.Addr())
-		fmt.Fprintf(out, "listening on %s\n", url)
+		said := "listening on " + url + "\n"
 		if srv.Document().Dev {
-			printWelcome(out, srv.Document(), url)
+			said += welcome(srv.Document(), url)
 		}
+		_, _ = io.WriteString(out, said) // a server that nobody listens to at its terminal serves all the same
 	case <-ctx.Done():
 	}
 	return group.Wait()

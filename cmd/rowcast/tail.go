@@ -54,9 +54,9 @@ event is printed once. Interrupted, it says on stderr where to go on with --sinc
 func follow(cmd *cobra.Command, stream *client.Stream, show func(io.Writer, client.Event) error) error {
 	err := stream.Run(cmd.Context(), func(ev client.Event) error { return show(cmd.OutOrStdout(), ev) })
 	if position := stream.Position(); position != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "to go on: --since '%s'\n", position)
+		cmd.PrintErrf("to go on: --since '%s'\n", position)
 	}
-	if errors.Is(err, context.Canceled) && cmd.Context().Err() != nil {
+	if errors.Is(err, context.Canceled) && errors.Is(cmd.Context().Err(), context.Canceled) {
 		return nil
 	}
 	return err

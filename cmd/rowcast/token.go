@@ -39,8 +39,8 @@ the private key: ask your identity provider.`,
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(cmd.OutOrStdout(), token)
-		return nil
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), token)
+		return err
 	})
 	return cmd
 }

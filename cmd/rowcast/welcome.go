@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -20,24 +19,26 @@ type persona struct {
 	token string
 }
 
-// printWelcome prints what a newcomer needs to see a first frame. It is only
-// called in development mode, which boot allows on loopback alone.
-func printWelcome(w io.Writer, doc *boot.Document, url string) {
-	fmt.Fprintf(w, "\nDevelopment mode (dev: true): for this machine only.\n\n")
-	fmt.Fprintf(w, "  ready    %s/readyz\n  streams  %s/admin/data/streams  (as sam)\n  metrics  %s/metrics  (as sam)\n", url, url, url)
+// welcome is what a newcomer needs to see a first frame. It is only said in
+// development mode, which boot allows on loopback alone.
+func welcome(doc *boot.Document, url string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nDevelopment mode (dev: true): for this machine only.\n\n")
+	fmt.Fprintf(&b, "  ready    %s/readyz\n  streams  %s/admin/data/streams  (as sam)\n  metrics  %s/metrics  (as sam)\n", url, url, url)
 	tenant := doc.Tenants[0]
 	people, err := personas(doc, tenant.Name)
 	if err != nil {
-		fmt.Fprintf(w, "\nNo tokens: %v.\n\n", err)
-		return
+		fmt.Fprintf(&b, "\nNo tokens: %v.\n\n", err)
+		return b.String()
 	}
-	fmt.Fprintf(w, "\nTokens, good for %s:\n\n", strings.TrimSuffix(devTTL.String(), "0m0s"))
+	fmt.Fprintf(&b, "\nTokens, good for %s:\n\n", strings.TrimSuffix(devTTL.String(), "0m0s"))
 	for _, p := range people {
-		fmt.Fprintf(w, "  %s (%s)\n  %s\n\n", p.name, describe(p.roles), p.token)
+		fmt.Fprintf(&b, "  %s (%s)\n  %s\n\n", p.name, describe(p.roles), p.token)
 	}
 	if s, found := findSample(tenant, people); found {
-		fmt.Fprint(w, s.curl(url))
+		b.WriteString(s.curl(url))
 	}
+	return b.String()
 }
 
 func personas(doc *boot.Document, tenant string) ([]persona, error) {
