@@ -124,8 +124,9 @@ func (g *Grant) Show(field int, v value.Value) (value.Value, bool) {
 		return v, true
 	case Masked:
 		return mask(g.Policy.Entity.Fields[field], v), true
+	default:
+		return value.Value{}, false
 	}
-	return value.Value{}, false
 }
 
 // ViewKey is equal for grants on one entity that show the same bytes for the

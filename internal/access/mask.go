@@ -32,8 +32,7 @@ func MasksText(t value.Type) bool { return t == value.String }
 // mask returns what is left of a cell. NULL stays NULL, and what is not at hand
 // stays so: neither tells anything that a mask hides.
 func mask(f *schema.Field, v value.Value) value.Value {
-	switch v.Class() {
-	case value.Null, value.Unknown:
+	if c := v.Class(); c == value.Null || c == value.Unknown {
 		return v
 	}
 	if !MasksText(f.Type) {

@@ -26,7 +26,12 @@ func cell(t value.Type, v value.Value) any {
 		return nil
 	case value.Unknown:
 		return unknown
+	default:
+		return known(t, v)
 	}
+}
+
+func known(t value.Type, v value.Value) any {
 	switch t {
 	case value.Integer, value.BigInt:
 		return int(v.Int())
@@ -40,8 +45,9 @@ func cell(t value.Type, v value.Value) any {
 		return base64.StdEncoding.EncodeToString([]byte(v.Text()))
 	case value.Object, value.Array:
 		return decode(v.Text())
+	default:
+		return v.Text()
 	}
-	return v.Text()
 }
 
 func decode(text string) any {
@@ -103,6 +109,7 @@ func truthy(x any) bool {
 		return v.Len() > 0
 	case reflect.Struct, reflect.Func: // a time
 		return true
+	default:
+		return !v.IsZero()
 	}
-	return !v.IsZero()
 }

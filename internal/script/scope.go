@@ -195,6 +195,7 @@ func kindOf(t value.Type) types.Type {
 		return types.TypeOf(time.Time{})
 	case value.Object, value.Array:
 		return types.Any
+	default:
+		return types.String
 	}
-	return types.String
 }
