@@ -96,7 +96,7 @@ func hmacOnly(t *testing.T) *auth.Authenticator {
 }
 
 func bearer(token string) *http.Request {
-	r := httptest.NewRequest("GET", "/data/order", nil)
+	r := httptest.NewRequest(http.MethodGet, "/data/order", nil)
 	r.Header.Set("Authorization", "Bearer "+token)
 	return r
 }

@@ -176,7 +176,7 @@ func (j *jwks) fetch(ctx context.Context) error {
 	if err != nil {
 		return withoutURL(err)
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // it has been read
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("status %d", resp.StatusCode)
 	}

@@ -8,6 +8,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"testing"
 	"time"
@@ -114,7 +115,7 @@ func TestSignerMakesTokensItsSourceAccepts(t *testing.T) {
 			t.Errorf("got %+v", p)
 		}
 	}
-	if _, err := auth.NewSigner([]auth.Source{{PublicKey: publicOf(p256())}}); err != auth.ErrNoSecret {
+	if _, err := auth.NewSigner([]auth.Source{{PublicKey: publicOf(p256())}}); !errors.Is(err, auth.ErrNoSecret) {
 		t.Errorf("error is %v", err)
 	}
 }

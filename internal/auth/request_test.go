@@ -46,7 +46,7 @@ func TestACredentialThatDoesNotVerifyIsNeverAnonymous(t *testing.T) {
 	}
 	for name, header := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := httptest.NewRequest("GET", "/data/order", nil)
+			r := httptest.NewRequest(http.MethodGet, "/data/order", nil)
 			r.Header = header
 			refuses(t, withAnonymous(t), r)
 		})
@@ -72,7 +72,7 @@ func TestWhereACredentialMayStand(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := httptest.NewRequest("GET", c.target, nil)
+			r := httptest.NewRequest(http.MethodGet, c.target, nil)
 			r.Header = c.header
 			p, fromCookie, err := withAnonymous(t).Authenticate(r)
 			if err != nil {
@@ -86,8 +86,8 @@ func TestWhereACredentialMayStand(t *testing.T) {
 }
 
 func TestWithoutAnonymousACallerWithoutCredentialIsRefused(t *testing.T) {
-	refuses(t, hmacOnly(t), httptest.NewRequest("GET", "/", nil))
-	r := httptest.NewRequest("GET", "/", nil)
+	refuses(t, hmacOnly(t), httptest.NewRequest(http.MethodGet, "/", nil))
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.Header.Set("Cookie", "rowcast_session="+sign(t, "HS256", secret, claims(nil)))
 	refuses(t, hmacOnly(t), r) // no cookie is declared
 }
