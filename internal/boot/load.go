@@ -17,7 +17,7 @@ var secretKeys = []string{"secret", "key"}
 // and the refusals are all there are, of all files, in the order of the files.
 func Load(path string, env func(string) (string, bool)) (*Document, document.Refusals) {
 	l := loader{dir: filepath.Dir(path), doc: Document{File: path}, unset: map[document.Pos]bool{}, schemas: map[string]compiled{}}
-	src, err := os.ReadFile(path)
+	src, err := os.ReadFile(path) //nolint:gosec // the operator says where the boot document is
 	if err != nil {
 		l.refusals.Refuse(document.Pos{File: path, Line: 1, Col: 1}, "the boot document cannot be read: %s; name one with --config, or make one with rowcast init", reason(err))
 		return nil, l.refusals

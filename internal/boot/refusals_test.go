@@ -15,11 +15,11 @@ import (
 func with(text string) string { return text + "\n" + valid }
 
 // instead replaces a part of the least document.
-func instead(old, new string) string {
-	if !strings.Contains(valid, old) {
-		panic("not in the least document: " + old)
+func instead(part, other string) string {
+	if !strings.Contains(valid, part) {
+		panic("not in the least document: " + part)
 	}
-	return strings.Replace(valid, old, new, 1)
+	return strings.Replace(valid, part, other, 1)
 }
 
 const jwtLine = `jwt: [{secret: "0123456789abcdef0123456789abcdef"}]`
