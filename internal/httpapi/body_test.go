@@ -22,7 +22,7 @@ func raw(t *testing.T, address, request string) answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	t.Cleanup(func() { _ = conn.Close() })
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}
@@ -33,12 +33,7 @@ func raw(t *testing.T, address, request string) answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer{resp.StatusCode, resp.Header, string(body)}
+	return read(t, resp)
 }
 
 func TestBodiesThatDoNotArriveWhole(t *testing.T) {
@@ -69,8 +64,8 @@ func TestABodyThatDoesNotArriveInTime(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	r, body := io.Pipe()
-	defer body.Close()
-	req, err := http.NewRequestWithContext(ctx, "POST", w.URL+"/data/item", r)
+	t.Cleanup(func() { _ = body.Close() })
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL+"/data/item", r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,12 +75,7 @@ func TestABodyThatDoesNotArriveInTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer{resp.StatusCode, resp.Header, string(data)}.refused(t, 400, "malformed_body")
+	read(t, resp).refused(t, 400, "malformed_body")
 }
 
 // unhurried verifies a token in five times the time a body may take.

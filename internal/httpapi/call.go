@@ -66,7 +66,7 @@ func (c *call) refuse(err error) {
 // begun when its handler panicked is cut off rather than ended as if it were whole.
 func (c *call) finish() {
 	if v := recover(); v != nil {
-		if v == http.ErrAbortHandler {
+		if v == http.ErrAbortHandler { //nolint:errorlint // net/http knows this very value only; wrapped it is a panic like any other
 			panic(v)
 		}
 		c.logger().Error("handler panicked", "panic", v, "stack", string(debug.Stack()))

@@ -68,9 +68,11 @@ func TestUnknownPathsAreAProblemAndNeverARedirect(t *testing.T) {
 
 func TestMethodsAPathDoesNotTake(t *testing.T) {
 	s := serve(t, httpapi.Config{
-		Cookie:    "rowcast_session",
-		Subscribe: func(w http.ResponseWriter, _ *http.Request, _ *access.Principal, _ bool) { w.WriteHeader(200) },
-		Routes:    []httpapi.Route{{Method: "GET", Pattern: "/healthz", Handler: ok}},
+		Cookie: "rowcast_session",
+		Subscribe: func(w http.ResponseWriter, _ *http.Request, _ *access.Principal, _ bool) {
+			w.WriteHeader(http.StatusOK)
+		},
+		Routes: []httpapi.Route{{Method: "GET", Pattern: "/healthz", Handler: ok}},
 	})
 	for path, allow := range map[string]string{
 		"/data/order":           "DELETE, GET, HEAD, OPTIONS, PATCH, POST",
@@ -163,7 +165,9 @@ func TestAnOriginThatIsNoneIsRefused(t *testing.T) {
 func TestTheCookieNeitherWritesNorStreamsForAnotherSite(t *testing.T) {
 	s := serve(t, httpapi.Config{
 		Origins: []string{"https://app.example"}, Cookie: "rowcast_session",
-		Subscribe: func(w http.ResponseWriter, _ *http.Request, _ *access.Principal, _ bool) { w.WriteHeader(200) },
+		Subscribe: func(w http.ResponseWriter, _ *http.Request, _ *access.Principal, _ bool) {
+			w.WriteHeader(http.StatusOK)
+		},
 	})
 	self := s.URL
 	for name, tc := range map[string]struct {
@@ -332,7 +336,7 @@ func TestAPanicIsA500AndHarmsNoOther(t *testing.T) {
 	s := serve(t, httpapi.Config{
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		Subscribe: func(w http.ResponseWriter, _ *http.Request, _ *access.Principal, _ bool) {
-			w.WriteHeader(200)
+			w.WriteHeader(http.StatusOK)
 			panic("in a stream")
 		},
 		Routes: []httpapi.Route{
@@ -352,13 +356,13 @@ func TestAPanicIsA500AndHarmsNoOther(t *testing.T) {
 		t.Errorf("the log lacks the panic and its place: %s", line)
 	}
 	for _, path := range []string{"/midway", "/subscribe/order"} {
-		r, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+path, nil)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Header.Set("Authorization", "Bearer ann")
 		if resp, err := s.Client().Do(r); err == nil {
-			resp.Body.Close()
+			_ = resp.Body.Close()
 			t.Errorf("%s: a response cut off by a panic looks whole: %d", path, resp.StatusCode)
 		}
 	}

@@ -90,6 +90,7 @@ func writeProblem(w http.ResponseWriter, f *fault.Fault) {
 		h.Set("WWW-Authenticate", auth.Challenge)
 	case fault.Unavailable, fault.TooManyStreams:
 		h.Set("Retry-After", retryAfter)
+	default: // the others have no header of their own
 	}
 	h.Del("ETag")
 	h.Del("Location")

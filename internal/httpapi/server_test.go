@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -124,9 +125,14 @@ func (a ask) do(t *testing.T, s *httptest.Server) answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
+	return read(t, resp)
+}
+
+// read takes a response to its end.
+func read(t *testing.T, resp *http.Response) answer {
+	t.Helper()
 	data, err := io.ReadAll(resp.Body)
-	if err != nil {
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return answer{resp.StatusCode, resp.Header, string(data)}

@@ -52,7 +52,7 @@ func closeSession(c *call) error {
 }
 
 func (c *call) setCookie(token string, expires time.Time) {
-	cookie := &http.Cookie{
+	cookie := &http.Cookie{ //nolint:gosec // Secure is off on loopback alone, where there is no TLS
 		Name: c.api.config.Cookie, Value: token, Path: "/",
 		HttpOnly: true, Secure: c.api.config.Secure, SameSite: http.SameSiteLaxMode,
 		Expires: expires,
