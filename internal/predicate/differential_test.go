@@ -79,8 +79,9 @@ func (c condition) meaning(row []value.Value) Truth {
 			return c.parts[0].meaning(row)
 		case False:
 			return c.parts[1].meaning(row)
+		default:
+			return Maybe
 		}
-		return Maybe
 	case "asked":
 		return c.truth
 	}
@@ -140,7 +141,9 @@ func (pick chooser) condition(e *schema.Entity, depth int) condition {
 		c.parts = []condition{pick.condition(e, depth-1), pick.condition(e, depth-1)}
 	case "pair":
 		c.field = pick.field(e, true)
-		for c.other = pick.field(e, true); family(c.other) != family(c.field); c.other = pick.field(e, true) {
+		c.other = pick.field(e, true)
+		for family(c.other) != family(c.field) {
+			c.other = pick.field(e, true)
 		}
 	case "like", "has":
 		c.field = e.Fields[pick(3)]

@@ -33,7 +33,7 @@ func loadCases(t testing.TB) (map[string]fixture, []filterCase) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it is only read
 	fixtures, cases := map[string]fixture{}, []filterCase{}
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 4<<20)
@@ -141,9 +141,7 @@ func hardValues(t value.Type) []value.Value {
 	var texts []string
 	switch t {
 	case value.String:
-		for _, s := range []string{"", "a", "A", "ab", "a b", "ä", "Ä", "a\u0308", "e\u0301", "é", "\U0001F600", "\uFF5E", "\uE000", "a\nb", "a\r\n", "\u2028", "ß", "ẞ", "İ", "ı", "K", "k", "ſ", "Σ", "ς", "σ", "%", "_", "a%b", "a_b", "\\", "a\\", "null", "NULL", "1", "01", "1.0", " a ", "'", "\"", "?1", "$1", "\U00010400", "\U00010428"} {
-			texts = append(texts, s)
-		}
+		texts = []string{"", "a", "A", "ab", "a b", "ä", "Ä", "a\u0308", "e\u0301", "é", "\U0001F600", "\uFF5E", "\uE000", "a\nb", "a\r\n", "\u2028", "ß", "ẞ", "İ", "ı", "K", "k", "ſ", "Σ", "ς", "σ", "%", "_", "a%b", "a_b", "\\", "a\\", "null", "NULL", "1", "01", "1.0", " a ", "'", "\"", "?1", "$1", "\U00010400", "\U00010428"}
 	case value.Integer:
 		texts = []string{"0", "1", "-1", "2", "2147483647", "-2147483648"}
 	case value.BigInt:
@@ -162,6 +160,7 @@ func hardValues(t value.Type) []value.Value {
 		texts = []string{"0b9c2f14-6a51-4d0e-9a57-0d6a2c9f1e01", "ffffffff-ffff-4fff-bfff-ffffffffffff", "00000000-0000-0000-0000-000000000000"}
 	case value.ULID:
 		texts = []string{"01M2P1R18V26CMVBZ1DC0AS1Z1", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"}
+	case value.Object, value.Array, value.Bytes: // no query writes them
 	}
 	values := []value.Value{{}}
 	for _, text := range texts {
@@ -171,10 +170,10 @@ func hardValues(t value.Type) []value.Value {
 		}
 		values = append(values, v)
 	}
-	switch t {
-	case value.Object:
+	if t == value.Object {
 		values = append(values, value.OfText("{}"))
-	case value.Bytes:
+	}
+	if t == value.Bytes {
 		values = append(values, value.OfBlob([]byte{0, 255}))
 	}
 	return values

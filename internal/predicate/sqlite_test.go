@@ -46,7 +46,11 @@ func openDatabase(t testing.TB, e *schema.Entity, rows [][]value.Value) *databas
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	if err := conn.CreateFunction("rowcast_like", 3, sqlite3.DETERMINISTIC|sqlite3.INNOCUOUS, sqlLike); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +87,7 @@ func (db *database) insert(t testing.TB, rows [][]value.Value) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stmt.Close()
+	defer func() { _ = stmt.Close() }() // its error is that of its last run
 	for _, row := range rows {
 		bindAll(t, stmt, row)
 		if err := stmt.Exec(); err != nil {
@@ -100,7 +104,7 @@ func (db *database) truths(t testing.TB, p *Predicate) []Truth {
 	if err != nil {
 		t.Fatalf("%v\n%.2000s", err, text)
 	}
-	defer stmt.Close()
+	defer func() { _ = stmt.Close() }() // its error is that of its last run
 	bindAll(t, stmt, args)
 	var out []Truth
 	for stmt.Step() {
