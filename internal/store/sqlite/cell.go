@@ -27,8 +27,9 @@ func bind(st *sqlite3.Stmt, param int, v value.Value) error {
 		return st.BindText(param, v.Text())
 	case value.Blob:
 		return st.BindBlob(param, []byte(v.Text()))
+	default:
+		return fmt.Errorf("parameter %d is not at hand", param)
 	}
-	return fmt.Errorf("parameter %d is not at hand", param)
 }
 
 func bindAll(st *sqlite3.Stmt, vs []value.Value) error {

@@ -175,8 +175,8 @@ func (c *conn) close() error {
 // whether to go on, and asking the clock then is cheaper than a timer a query.
 // Done never fires for the deadline; it is for conn.SetInterrupt alone.
 type budget struct {
-	context.Context
-	end time.Time
+	context.Context //nolint:containedctx // it is a context itself
+	end             time.Time
 }
 
 // Err implements context.Context.

@@ -43,8 +43,9 @@ func sqlType(f *schema.Field) string {
 		return "REAL"
 	case value.Blob:
 		return "BLOB"
+	default:
+		return "TEXT"
 	}
-	return "TEXT"
 }
 
 // literal returns the SQL of a cell, for DDL, which takes no parameters.
@@ -58,8 +59,9 @@ func literal(v value.Value) string {
 		return "'" + strings.ReplaceAll(v.Text(), "'", "''") + "'"
 	case value.Blob:
 		return "X'" + hex.EncodeToString([]byte(v.Text())) + "'"
+	default:
+		return "NULL"
 	}
-	return "NULL"
 }
 
 // index is one index the schema asks for.

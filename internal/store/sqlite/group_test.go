@@ -32,7 +32,7 @@ func openOrders(t *testing.T, config Config) *Store {
 type work struct {
 	id   string
 	then func(t *tx) error
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // that of the one call it stands for
 	// leave ends ctx once the request waits.
 	leave context.CancelFunc
 	runs  int

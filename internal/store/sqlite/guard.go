@@ -64,8 +64,9 @@ func appendCell(dst []byte, v value.Value) []byte {
 		dst = append(dst, `{"t":"`...)
 		dst = base64.StdEncoding.AppendEncode(dst, []byte(v.Text()))
 		return append(dst, `"}`...)
+	default:
+		return append(dst, "null"...)
 	}
-	return append(dst, "null"...)
 }
 
 // appendText appends a JSON string with just the escapes that JSON demands.

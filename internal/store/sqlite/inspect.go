@@ -44,8 +44,9 @@ func (c column) keeps(f *schema.Field) bool {
 		return affinity == "REAL"
 	case value.Text:
 		return affinity == "TEXT"
+	default:
+		return affinity == "BLOB"
 	}
-	return affinity == "BLOB"
 }
 
 func affinityOf(typ string) string {
@@ -67,7 +68,7 @@ func affinityOf(typ string) string {
 		return "TEXT"
 	case typ == "", has("BLOB"):
 		return "BLOB"
-	case has("REAL", "FLOA", "DOUB"):
+	case has("REAL", "FLOA", "DOUB"): //nolint:misspell // SQLite looks for these very letters
 		return "REAL"
 	}
 	return "NUMERIC"

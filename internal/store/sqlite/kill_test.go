@@ -131,7 +131,7 @@ func checkLedger(t *testing.T, path string, acknowledged []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer func() { _ = s.Close() }() // it was only read
 	if _, err := s.Migrate(t.Context(), store.Plan{Entities: []*schema.Entity{benchEntity}}); err != nil {
 		t.Fatal(err)
 	}

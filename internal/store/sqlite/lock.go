@@ -22,7 +22,7 @@ type fileLock struct{ file *os.File }
 
 // acquire takes the lock, waiting at most wait for its holder to end.
 func acquire(ctx context.Context, path, datastore string, wait time.Duration) (*fileLock, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator says where the datastore is
 	if err != nil {
 		return nil, fmt.Errorf("lock of datastore %s: %w", datastore, err)
 	}

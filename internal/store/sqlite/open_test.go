@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,13 +108,17 @@ func TestSystemTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
+	t.Cleanup(func() {
+		if err := c.close(); err != nil {
+			t.Error(err)
+		}
+	})
 	steps, err := systemSteps()
 	if err != nil {
 		t.Fatal(err)
 	}
-	newer := append(steps, step{"2", "CREATE TABLE _rowcast_more (x); INSERT INTO _rowcast_more VALUES (1)"})
-	broken := append(newer, step{"3", "CREATE TABLE _rowcast_half (x); SELECT nonsense"})
+	newer := append(slices.Clone(steps), step{"2", "CREATE TABLE _rowcast_more (x); INSERT INTO _rowcast_more VALUES (1)"})
+	broken := append(slices.Clone(newer), step{"3", "CREATE TABLE _rowcast_half (x); SELECT nonsense"})
 
 	if err := upgradeSystem(c, broken); err == nil {
 		t.Error("a broken step was applied")

@@ -22,7 +22,7 @@ const (
 
 // request is one call waiting for the writer.
 type request struct {
-	ctx   context.Context
+	ctx   context.Context //nolint:containedctx // a request is one call, handed over to the writer's goroutine
 	work  store.Work
 	admin func(*conn) error // set instead of work: runs outside any transaction
 	state atomic.Int32
