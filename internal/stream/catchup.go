@@ -13,8 +13,8 @@ import (
 
 // Waits between attempts to read the log.
 const (
-	rereadMin = 50 * time.Millisecond
-	rereadMax = time.Second
+	minReread = 50 * time.Millisecond
+	maxReread = time.Second
 )
 
 // catchUp writes from the log, through the very same checks as live, until the
@@ -24,15 +24,16 @@ func (c *connection) catchUp(ctx context.Context, buf *[]byte, due hub.Due) (sto
 	at, since := due.After, c.lastEventID
 	for {
 		page, err := c.page(ctx, buf, at)
-		if errors.Is(err, tail.ErrExpired) {
+		switch {
+		case errors.Is(err, tail.ErrExpired):
 			if since == "" {
 				since = c.server.sealer.seal(at)
 			}
 			at = c.server.config.Tail.Horizon()
 			*buf = c.appendGap(*buf, gapExpired, since, at)
-		} else if err != nil {
+		case err != nil:
 			return at, err
-		} else {
+		default:
 			if err := c.replay(buf, page); err != nil {
 				return at, err
 			}
@@ -106,7 +107,7 @@ func (c *connection) between(ctx context.Context, buf *[]byte, at store.Position
 // page reads a page, trying again while the store cannot be read, for as long
 // as a stream bears it. What has gathered is written before the first wait.
 func (c *connection) page(ctx context.Context, buf *[]byte, at store.Position) (tail.Page, error) {
-	wait, since := rereadMin, c.server.config.Now()
+	wait, since := minReread, c.server.config.Now()
 	for {
 		page, err := c.server.config.Tail.Page(ctx, at.Seq, !c.resuming)
 		if err == nil || errors.Is(err, tail.ErrExpired) {
@@ -122,7 +123,7 @@ func (c *connection) page(ctx context.Context, buf *[]byte, at store.Position) (
 		if err := c.pause(ctx, buf, at, wait); err != nil {
 			return page, err
 		}
-		wait = min(2*wait, rereadMax)
+		wait = min(2*wait, maxReread)
 	}
 }
 

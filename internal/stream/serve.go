@@ -156,7 +156,7 @@ func (c *connection) finish(buf *[]byte, due hub.Due) error {
 
 // farewell ends a stream at shutdown; the wait spreads the clients' return.
 func farewell(dst []byte) []byte {
-	wait := time.Second + rand.N(4*time.Second)
+	wait := time.Second + rand.N(4*time.Second) //nolint:gosec // it spreads load and keeps no secret
 	return append(sse.AppendComment(sse.AppendRetry(dst, wait), "closing, reconnect"), '\n')
 }
 

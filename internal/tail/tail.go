@@ -29,8 +29,8 @@ import (
 const (
 	handoverRows = 8192
 	pageRows     = 500
-	retryMin     = 50 * time.Millisecond
-	retryMax     = time.Second
+	minRetry     = 50 * time.Millisecond
+	maxRetry     = time.Second
 )
 
 // ErrExpired is returned for a position that retention has overtaken.
@@ -158,7 +158,7 @@ func (t *Tail) Run(ctx context.Context) error {
 
 // retry runs step until it succeeds, waiting between attempts; false when ctx is done.
 func (t *Tail) retry(ctx context.Context, step func(context.Context) error) bool {
-	wait := retryMin
+	wait := minRetry
 	for {
 		err := step(ctx)
 		if err == nil {
@@ -175,7 +175,7 @@ func (t *Tail) retry(ctx context.Context, step func(context.Context) error) bool
 			return false
 		case <-timer.C:
 		}
-		wait = min(2*wait, retryMax)
+		wait = min(2*wait, maxRetry)
 	}
 }
 
