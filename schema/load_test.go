@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rowcast/rowcast/internal/value"
@@ -192,7 +193,8 @@ func TestScriptsKnowThePlaceOfEveryCharacter(t *testing.T) {
 		{e.Actions, "shop.yaml:5:44", "shop.yaml:5:50"},
 		{e.Read, "shop.yaml:9:9", "shop.yaml:10:14"},
 	} {
-		at := len([]rune(c.script.Source[:strings.Index(c.script.Source, "oops")]))
+		before, _, _ := strings.Cut(c.script.Source, "oops")
+		at := utf8.RuneCountInString(before)
 		if got := c.script.Pos.String(); got != c.pos {
 			t.Errorf("%q stands at %s, want %s", c.script.Source, got, c.pos)
 		}

@@ -46,7 +46,8 @@ func wellFormed(s, extra string) bool {
 	for i := range len(s) {
 		c := s[i] | 0x20 // lower case, for ASCII letters
 		letter := (c >= 'a' && c <= 'z') || s[i] == '_'
-		if !letter && (i == 0 || !(s[i] >= '0' && s[i] <= '9' || strings.IndexByte(extra, s[i]) >= 0)) {
+		further := (s[i] >= '0' && s[i] <= '9') || strings.IndexByte(extra, s[i]) >= 0
+		if !letter && (i == 0 || !further) {
 			return false
 		}
 	}
