@@ -44,7 +44,7 @@ func TestTranscripts(t *testing.T) {
 			}
 			got := (&player{t: t, ids: map[string]string{}, streams: map[string]*line{}}).play(string(text))
 			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil { //nolint:gosec // a file of the repository
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
 				}
 				return

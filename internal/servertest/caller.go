@@ -79,7 +79,7 @@ func (c *Caller) request(method, path, body string) *http.Request {
 	return req
 }
 
-// Get, Post, Put, Patch and Delete are Do.
+// Get sends no body.
 func (c *Caller) Get(path string) *Answer { c.server.t.Helper(); return c.Do("GET", path, "") }
 
 // Post sends JSON.

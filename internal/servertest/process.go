@@ -91,7 +91,7 @@ func (s *Server) startProcess() {
 func (s *Server) Kill() {
 	s.t.Helper()
 	_ = s.cmd.Process.Kill()
-	s.wait()
+	_ = s.wait() // it says no more than that it was killed
 }
 
 func (s *Server) stopProcess() {
