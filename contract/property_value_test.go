@@ -37,8 +37,8 @@ var hardTexts = []string{
 	"\ufeff\u200b\u202e", "\U0010ffff\ufffd", strings.Repeat("x", 300), "  ", "'; --", "%00%0a",
 }
 
-// drawValue draws a value of a kind, as JSON. A text begins with the token, by
-// which it is known again wherever it turns up.
+// drawValue draws a value of a kind, as JSON. A longer text begins with the
+// token, by which it is known again wherever it turns up.
 func drawValue(t *rapid.T, kind, token string) string {
 	if rapid.IntRange(0, 5).Draw(t, "null") == 0 {
 		return "null"
@@ -47,6 +47,9 @@ func drawValue(t *rapid.T, kind, token string) string {
 		return rapid.SampledFrom(hard[kind]).Draw(t, kind)
 	}
 	text := rapid.OneOf(rapid.SampledFrom(hardTexts), rapid.StringOf(rapid.Rune().Filter(func(r rune) bool { return r != 0 }))).Draw(t, "text")
+	if rapid.IntRange(0, 3).Draw(t, "short") == 0 { // about as long as what a mask keeps
+		token, text = "", string([]rune(text)[:min(len([]rune(text)), 5)])
+	}
 	quoted, _ := json.Marshal(token + text)
 	return string(quoted)
 }
