@@ -30,22 +30,17 @@ func (e *Engine) Create(ctx context.Context, g *access.Grant, b Body, o Options)
 	if err := in.invalid(); err != nil {
 		return nil, err
 	}
-	var out *Outcome
-	err = e.write(ctx, false, func(w *writing) error {
+	return e.one(ctx, func(w *writing) (*Outcome, error) {
 		again, err := w.recall(key, g)
 		if err != nil || again != nil {
-			out = first(again)
-			return err
+			return first(again), err
 		}
-		if out, err = w.create(ent, g, row, in.sent, false); err != nil {
-			return err
+		out, err := w.create(ent, g, row, in.sent, false)
+		if err != nil {
+			return nil, err
 		}
-		return w.remember(key, out)
+		return out, w.remember(key, out)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 // create inserts a draft and publishes it. The row as written is judged before

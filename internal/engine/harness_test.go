@@ -315,6 +315,17 @@ func wantFault(t *testing.T, err error, code fault.Code) {
 	}
 }
 
+// wantInvalid wants the write refused for exactly these "field code" pairs, or
+// accepted where there are none.
+func wantInvalid(t *testing.T, err error, want []string) {
+	t.Helper()
+	if len(want) > 0 {
+		wantErrors(t, err, fault.Invalid, want...)
+	} else if err != nil {
+		t.Error(err)
+	}
+}
+
 // wantErrors holds a fault to exactly these "field code" pairs.
 func wantErrors(t *testing.T, err error, code fault.Code, want ...string) {
 	t.Helper()

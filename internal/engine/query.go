@@ -102,10 +102,11 @@ func (ent *entity) parseList(g *access.Grant, raw string) (*query, error) {
 		faults = append(faults, ent.sort(g, q, text)...)
 	}
 	if text, ok := given["fields"]; ok {
-		faults = append(faults, ent.project(g, q, text)...)
+		keep, wrong := project(g, text)
+		q.keep, faults = keep, append(faults, wrong...)
 	}
 	if len(faults) > 0 {
-		return nil, fault.New(fault.InvalidQuery, "the query cannot be answered: see errors").With(bounded(faults)...)
+		return nil, unanswerable(faults)
 	}
 	return q, nil
 }
@@ -187,10 +188,22 @@ func (ent *entity) sort(g *access.Grant, q *query, text string) (faults []fault.
 	return faults
 }
 
-// project reads fields=id,title. Names are trimmed and empty ones dropped, as
-// on channels; a list of none is refused, since it would answer empty objects.
-func (ent *entity) project(g *access.Grant, q *query, text string) (faults []fault.FieldError) {
-	kept := make([]bool, len(ent.Fields))
+// Projection reads the value of fields=id,title, which names what the caller
+// may read of a row. The fault is invalid_query.
+func Projection(g *access.Grant, text string) (keep func(field int) bool, err error) {
+	keep, faults := project(g, text)
+	if len(faults) > 0 {
+		return nil, unanswerable(faults)
+	}
+	return keep, nil
+}
+
+// project is Projection for who has more to report. Names are trimmed and empty
+// ones dropped, as on channels; a list of none is refused, since it would answer
+// empty objects.
+func project(g *access.Grant, text string) (keep func(field int) bool, faults []fault.FieldError) {
+	entity := g.Policy.Entity
+	kept := make([]bool, len(entity.Fields))
 	named := false
 	for name := range strings.SplitSeq(text, ",") {
 		name = strings.TrimSpace(name)
@@ -198,7 +211,7 @@ func (ent *entity) project(g *access.Grant, q *query, text string) (faults []fau
 			continue
 		}
 		named = true
-		i, ok := ent.Field(name)
+		i, ok := entity.Field(name)
 		if !ok || !g.Reads(i) {
 			faults = append(faults, fault.FieldError{Field: clipped(name), Code: string(fault.InvalidField), Detail: "is no field you can read"})
 			continue
@@ -206,8 +219,11 @@ func (ent *entity) project(g *access.Grant, q *query, text string) (faults []fau
 		kept[i] = true
 	}
 	if !named {
-		return []fault.FieldError{{Field: "fields", Code: string(fault.InvalidValue), Detail: "must name a field; leave it out for all"}}
+		faults = []fault.FieldError{{Field: "fields", Code: string(fault.InvalidValue), Detail: "must name a field; leave it out for all"}}
 	}
-	q.keep = func(field int) bool { return kept[field] }
-	return faults
+	return func(field int) bool { return kept[field] }, faults
+}
+
+func unanswerable(faults []fault.FieldError) error {
+	return fault.New(fault.InvalidQuery, "the query cannot be answered: see errors").With(bounded(faults)...)
 }

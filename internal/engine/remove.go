@@ -34,28 +34,18 @@ func (e *Engine) remove(ctx context.Context, g *access.Grant, id string, o Optio
 	if err != nil {
 		return nil, err
 	}
-	var out *Outcome
-	err = e.write(ctx, false, func(w *writing) error {
+	return e.one(ctx, func(w *writing) (*Outcome, error) {
 		old, err := w.removable(ent, g, id, pre, a)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		out, err = w.remove(ent, g, old, a)
-		return err
+		return w.remove(ent, g, old, a)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 // removable returns the row of that id if the caller may delete or purge it.
 func (w *writing) removable(ent *entity, g *access.Grant, id string, pre precondition, a access.Action) (store.Row, error) {
-	key, err := ent.id(id)
-	if err != nil {
-		return nil, err
-	}
-	old, err := w.find(ent, g, key)
+	old, err := w.find(ent, g, id)
 	if err != nil {
 		return nil, err
 	}

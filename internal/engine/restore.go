@@ -23,23 +23,11 @@ func (e *Engine) Restore(ctx context.Context, g *access.Grant, id string, o Opti
 	if err != nil {
 		return nil, err
 	}
-	var out *Outcome
-	err = e.write(ctx, false, func(w *writing) (err error) {
-		out, err = w.restore(ent, g, id, pre)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return e.one(ctx, func(w *writing) (*Outcome, error) { return w.restore(ent, g, id, pre) })
 }
 
 func (w *writing) restore(ent *entity, g *access.Grant, id string, pre precondition) (*Outcome, error) {
-	key, err := ent.id(id)
-	if err != nil {
-		return nil, err
-	}
-	old, err := w.find(ent, g, key)
+	old, err := w.find(ent, g, id)
 	if err != nil {
 		return nil, err
 	}

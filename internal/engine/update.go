@@ -34,28 +34,18 @@ func (e *Engine) update(ctx context.Context, g *access.Grant, id string, b Body,
 		return nil, err
 	}
 	in := ent.read(b)
-	var out *Outcome
-	err = e.write(ctx, false, func(w *writing) error {
+	return e.one(ctx, func(w *writing) (*Outcome, error) {
 		old, err := w.changeable(ent, g, id, pre)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		out, err = w.update(ent, g, old, in, fine)
-		return err
+		return w.update(ent, g, old, in, fine)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 // changeable returns the live row of that id if the caller may change it.
 func (w *writing) changeable(ent *entity, g *access.Grant, id string, pre precondition) (store.Row, error) {
-	key, err := ent.id(id)
-	if err != nil {
-		return nil, err
-	}
-	old, err := w.find(ent, g, key)
+	old, err := w.find(ent, g, id)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/rowcast/rowcast/fault"
 	"github.com/rowcast/rowcast/internal/access"
 	"github.com/rowcast/rowcast/internal/store"
-	"github.com/rowcast/rowcast/internal/value"
 )
 
 // writing is one run of one work inside the store's transaction. The store may
@@ -40,10 +39,27 @@ func (e *Engine) write(ctx context.Context, alone bool, fn func(w *writing) erro
 	}}))
 }
 
+// one is write for what has one outcome; there is none where the commit failed.
+func (e *Engine) one(ctx context.Context, fn func(w *writing) (*Outcome, error)) (*Outcome, error) {
+	var out *Outcome
+	err := e.write(ctx, false, func(w *writing) (err error) {
+		out, err = fn(w)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // find returns the row a write is for, deleted or not. One that the read rules
 // hide does not exist.
-func (w *writing) find(ent *entity, g *access.Grant, id value.Value) (store.Row, error) {
-	row, err := w.tx.Get(ent.Entity, id)
+func (w *writing) find(ent *entity, g *access.Grant, id string) (store.Row, error) {
+	key, err := ent.id(id)
+	if err != nil {
+		return nil, err
+	}
+	row, err := w.tx.Get(ent.Entity, key)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, ent.notFound()
 	}

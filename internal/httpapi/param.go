@@ -35,8 +35,7 @@ func (c *call) onlyParameters(names ...string) error {
 	return nil
 }
 
-// fields reads ?fields= of a single row. It names what the caller may read, as
-// on a list; nil keeps all.
+// fields reads ?fields= of a single row, as on a list; nil keeps all.
 func (c *call) fields(g *access.Grant) (func(field int) bool, error) {
 	if err := c.onlyParameters("fields"); err != nil {
 		return nil, err
@@ -45,30 +44,7 @@ func (c *call) fields(g *access.Grant) (func(field int) bool, error) {
 	if !query.Has("fields") {
 		return nil, nil
 	}
-	entity := g.Policy.Entity
-	kept := make([]bool, len(entity.Fields))
-	var wrong []fault.FieldError
-	named := false
-	for name := range strings.SplitSeq(query.Get("fields"), ",") {
-		name = strings.TrimSpace(name)
-		if name == "" {
-			continue
-		}
-		named = true
-		i, ok := entity.Field(name)
-		if !ok || !g.Reads(i) {
-			wrong = append(wrong, fault.FieldError{Field: name, Code: string(fault.InvalidField), Detail: "is no field you can read"})
-			continue
-		}
-		kept[i] = true
-	}
-	if !named {
-		wrong = []fault.FieldError{{Field: "fields", Code: string(fault.InvalidValue), Detail: "must name a field; leave it out for all"}}
-	}
-	if wrong != nil {
-		return nil, fault.New(fault.InvalidQuery, "the query cannot be answered: see errors").With(wrong...)
-	}
-	return func(i int) bool { return kept[i] }, nil
+	return engine.Projection(g, query.Get("fields"))
 }
 
 // conditions returns the preconditions of a write.
