@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// childArgument makes a program that calls Child a writer and nothing else.
+// childArgument makes a program that calls Main a writer and nothing else.
 const childArgument = "write-for-parent"
 
 // WriteApart is Write in a process of its own: beside a swarm that reads, a
 // writer would wait for its turn among a thousand readers, and the server would
-// seem slow. The program must call Child first thing in main.
+// seem slow. The program must call Main first thing in main.
 func WriteApart(ctx context.Context, writing Writing) (Written, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -42,8 +42,8 @@ func WriteApart(ctx context.Context, writing Writing) (Written, error) {
 	return written, nil
 }
 
-// Child reports whether args ask for a writer, and if so does its work.
-func Child(ctx context.Context, args []string, in io.Reader, out io.Writer) (bool, error) {
+// child reports whether args ask for a writer, and if so does its work.
+func child(ctx context.Context, args []string, in io.Reader, out io.Writer) (bool, error) {
 	if len(args) != 1 || args[0] != childArgument {
 		return false, nil
 	}

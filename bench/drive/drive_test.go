@@ -19,9 +19,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if child, err := Child(context.Background(), os.Args[1:], os.Stdin, os.Stdout); err != nil {
+	if writer, err := child(context.Background(), os.Args[1:], os.Stdin, os.Stdout); err != nil {
 		panic(err)
-	} else if child {
+	} else if writer {
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)

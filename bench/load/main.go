@@ -13,8 +13,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/rowcast/rowcast/bench/drive"
@@ -47,18 +45,7 @@ type options struct {
 	latency, json                  bool
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	child, err := drive.Child(ctx, os.Args[1:], os.Stdin, os.Stdout)
-	if !child {
-		err = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	}
-	stop()
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "load:", err)
-		os.Exit(1)
-	}
-}
+func main() { os.Exit(drive.Main("load", run)) }
 
 func parse(args []string, out io.Writer) (options, error) {
 	var o options
