@@ -40,12 +40,7 @@ func Binary(t testing.TB) string {
 // can be killed. The embedded Server is nil.
 func StartProcess(t testing.TB, o Options) *Server {
 	t.Helper()
-	s := &Server{t: t, options: o, Dir: t.TempDir(), process: true}
-	s.write("schema/schema.yaml", o.Schema)
-	s.write("rowcast.yaml", s.boot())
-	s.Start()
-	t.Cleanup(s.Stop)
-	return s
+	return start(&Server{t: t, options: o, Dir: t.TempDir(), process: true})
 }
 
 func (s *Server) startProcess() {

@@ -65,11 +65,15 @@ type Server struct {
 // Start writes the documents and serves them.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
-	s := &Server{t: t, options: o, Dir: t.TempDir()}
-	s.write("schema/schema.yaml", o.Schema)
+	return start(&Server{t: t, options: o, Dir: t.TempDir()})
+}
+
+func start(s *Server) *Server {
+	s.t.Helper()
+	s.write("schema/schema.yaml", s.options.Schema)
 	s.write("rowcast.yaml", s.boot())
 	s.Start()
-	t.Cleanup(s.Stop)
+	s.t.Cleanup(s.Stop)
 	return s
 }
 
