@@ -3,8 +3,8 @@
 //
 // Guarantees. A subscriber's queue holds at most Buffer frames, in log order. A
 // frame that finds it full is counted as dropped for that subscriber alone,
-// which from there on catches up from the log; nobody else notices (C1,
-// Delivery contract). Nothing is written, read or waited for while a lock is
+// which from there on catches up from the log; nobody else notices
+// (Delivery contract). Nothing is written, read or waited for while a lock is
 // held. Live and replayed entries are judged by the same View.
 //
 // All methods are safe for concurrent use; Publish is called by one goroutine
@@ -23,7 +23,7 @@ import (
 	"github.com/rowcast/rowcast/internal/tail"
 )
 
-// Buffer is how many frames wait for one connection (C1, Delivery contract).
+// Buffer is how many frames wait for one connection (Delivery contract).
 const Buffer = 64
 
 // beat is how often the hub looks whose heartbeat is due: one ticker for all.
@@ -49,7 +49,7 @@ type Hub struct {
 // totals are the counters that outlive a subscriber.
 type totals struct{ delivered, dropped, replayed, failed atomic.Int64 }
 
-// Counters is the hub's account (C1, Counters, per manager).
+// Counters is the hub's account (contract: Counters, per manager).
 type Counters struct {
 	Subscribers, Topics                              int
 	Published, Delivered, Dropped, Replayed, Failing int64

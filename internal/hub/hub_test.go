@@ -121,9 +121,9 @@ func take(s *Subscriber) (frames int, lagging bool) {
 	return len(due.Frames), due.Lagging
 }
 
-// C1, Delivery contract: with room the event is enqueued and counted as
+// Delivery contract: with room the event is enqueued and counted as
 // delivered; with a full buffer it is dropped for that subscriber only and
-// counted; the others are unaffected. Beyond C1: the subscriber then catches up.
+// counted; the others are unaffected. Beyond the contract: the subscriber then catches up.
 func TestFullBufferDropsForThatSubscriberOnly(t *testing.T) {
 	w := newWorld(t)
 	slow, _ := w.hub.Register(w.view("bell", "rings", "bob"), Start{}, time.Minute)
@@ -190,7 +190,7 @@ func TestRejoinNotBelowWhatWasPublishedBefore(t *testing.T) {
 	}
 }
 
-// C1, Delivery contract: who has unsubscribed is skipped; its counters stay in the sum.
+// Delivery contract: who has unsubscribed is skipped; its counters stay in the sum.
 func TestUnregisteredIsSkipped(t *testing.T) {
 	w := newWorld(t)
 	s, _ := w.hub.Register(w.view("bell", "rings", "bob"), Start{}, time.Minute)
@@ -206,7 +206,7 @@ func TestUnregisteredIsSkipped(t *testing.T) {
 	}
 }
 
-// DESIGN, section 2, "Who is told", on rows that only their owner may read.
+// DESIGN.md, "Judged in memory", on rows that only their owner may read.
 func TestWhoIsToldWithRowRules(t *testing.T) {
 	w := newWorld(t)
 	ann := func(text string) store.Row { return w.row("note", "x", "ann", text) }

@@ -72,6 +72,7 @@ func (r *rounds) wake() {
 		if r.current[0].rouse() {
 			r.running++
 		}
+		r.current[0] = nil // the array behind the slice must not keep who has left
 		r.current = r.current[1:]
 	}
 }

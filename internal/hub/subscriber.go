@@ -27,6 +27,7 @@ type Subscriber struct {
 	mu       sync.Mutex
 	queue    [][]byte
 	from     store.Position // what stands up to here is not its business, or was replayed
+	judged   store.Position // the last entry of its topic that was offered
 	offered  int64          // everything up to here has been offered
 	lagging  bool
 	lagAfter store.Position // catching up starts after this
@@ -72,6 +73,14 @@ type Due struct {
 // Wake is signalled when Take has something.
 func (s *Subscriber) Wake() <-chan struct{} { return s.wake }
 
+// later returns the one that stands further on in the log.
+func later(a, b store.Position) store.Position {
+	if a.Seq > b.Seq {
+		return a
+	}
+	return b
+}
+
 // Take empties the queue. The frames are shared: they must not be changed.
 // spare is a slice to build the next queue in (the one taken last time).
 func (s *Subscriber) Take(spare [][]byte) Due {
@@ -87,9 +96,9 @@ func (s *Subscriber) Take(spare [][]byte) Due {
 func (s *Subscriber) take(position store.Position, spare [][]byte) (due Due, woken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	due = Due{Frames: s.queue, Lagging: s.lagging, After: s.lagAfter, Ping: s.ping, Closing: s.closing, Upto: position}
-	if s.from.Seq > position.Seq {
-		due.Upto = s.from
+	due = Due{
+		Frames: s.queue, Lagging: s.lagging, After: s.lagAfter, Ping: s.ping, Closing: s.closing,
+		Upto: later(s.judged, later(s.from, position)),
 	}
 	woken = s.woken
 	s.queue, s.ping, s.waiting, s.woken, s.busy = spare[:0], false, false, false, true
@@ -132,6 +141,7 @@ func (s *Subscriber) offer(entries []*tail.Entry, last int64) bool {
 		return false
 	}
 	told := false
+	s.judged = later(s.judged, later(s.from, *s.position.Load()))
 	for _, e := range entries {
 		if e.Log.Seq <= s.from.Seq {
 			continue
@@ -143,6 +153,7 @@ func (s *Subscriber) offer(entries []*tail.Entry, last int64) bool {
 		default:
 			told = s.enqueue(e, verdict) || told
 		}
+		s.judged = store.Position{Seq: e.Log.Seq, EventID: e.Log.EventID}
 	}
 	switch {
 	case !told || s.waiting:
@@ -163,7 +174,7 @@ func (s *Subscriber) enqueue(e *tail.Entry, verdict Verdict) bool {
 		return false
 	case len(s.queue) >= Buffer:
 		s.dropped.Add(1)
-		s.lagging, s.lagAfter = true, store.Position{Seq: e.Log.Seq - 1}
+		s.lagging, s.lagAfter = true, s.judged // of the entry before this one
 		return true
 	default:
 		s.queue = append(s.queue, s.View.Frame(e, verdict))
@@ -201,11 +212,12 @@ func (s *Subscriber) release() {
 }
 
 // rouse wakes a connection in its round, and reports whether the round has to
-// wait until it is at work: not for one that is at work already, or gone.
+// wait until it is at work: not for one that is at work already, or gone, or
+// stands twice on the round's list and so is waited for already.
 func (s *Subscriber) rouse() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.released {
+	if s.released || s.woken {
 		return false
 	}
 	s.signal()

@@ -75,7 +75,7 @@ func (v *View) lens(e *schema.Entity) *lens {
 	return nil
 }
 
-// Judge decides what the subscriber is told (DESIGN, section 2, "Who is told"):
+// Judge decides what the subscriber is told (DESIGN.md, "Judged in memory"):
 // a change whose row it may see after it and still, as read; a delete whose row
 // it could see before it; a leave, where asked for, of a row that it could see
 // before and not after. It decides a replayed entry as it decides a live one.
@@ -109,7 +109,7 @@ func verdict(told Verdict, t predicate.Truth) Verdict {
 	}
 }
 
-// inScope keeps C1's scope: user narrows to the writes this caller made. Two
+// inScope keeps a subscription's scope: user narrows to the writes this caller made. Two
 // anonymous callers are never the same one.
 func (v *View) inScope(row *store.LogRow) bool {
 	return !v.Subscription.ScopeUser || (row.Actor != "" && !v.Principal.Anonymous && row.Actor == v.Principal.ID)

@@ -43,11 +43,12 @@ func (e *Entry) Encoded(key any, build func() []byte) []byte {
 	return bytes
 }
 
-// weight estimates the memory an entry holds, in bytes.
-func (e *Entry) weight() int {
+// weight estimates the memory that a row and what is made of it for streams
+// hold, in bytes: its cells, and about as much again as a frame.
+func weight(row store.Row) int {
 	n := 512
-	for _, cell := range e.Row {
-		n += 32 + len(cell.Text())
+	for _, cell := range row {
+		n += 32 + 2*len(cell.Text())
 	}
 	return n
 }

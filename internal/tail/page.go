@@ -2,11 +2,8 @@ package tail
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/rowcast/rowcast/internal/store"
-	"github.com/rowcast/rowcast/internal/value"
-	"github.com/rowcast/rowcast/schema"
 )
 
 // Page is a stretch of the log.
@@ -20,44 +17,50 @@ type Page struct {
 // where they are there, with the rows as they were handed on; else from the
 // log, with the rows as they are now: who comes back must not be shown what it
 // may no longer read. ErrExpired where retention has removed some of them.
-// Callers that ask for the same page at once share one read.
+// Callers that ask for the same page at once share one read, which begins after
+// they asked.
 func (t *Tail) Page(ctx context.Context, after int64, recent bool) (Page, error) {
 	delivered := t.Delivered()
 	if after >= delivered.Seq {
 		return Page{Upto: delivered}, nil
 	}
 	if recent {
-		if entries, covered := t.window.after(after, pageRows); covered {
-			return cut(entries, delivered), nil
+		if found, covered := t.window.after(after, pageRows); covered {
+			return found.cut(delivered), nil
 		}
 	}
-	entries, err := t.logged(ctx, after)
+	found, err := t.logged(ctx, after)
 	if err != nil {
 		return Page{}, err
 	}
-	return cut(entries, delivered), nil
+	return found.cut(delivered), nil
 }
 
-// cut ends a page at the delivered position.
-func cut(entries []*Entry, delivered store.Position) Page {
-	full := len(entries) == pageRows
-	n := len(entries)
-	for n > 0 && entries[n-1].Log.Seq > delivered.Seq {
+// stretch is consecutive entries of the log.
+type stretch struct {
+	entries []*Entry
+	more    bool // it was ended by a bound: there may be more
+}
+
+// cut makes a page that ends at the delivered position, which must not be
+// younger than what the stretch was read from.
+func (s stretch) cut(delivered store.Position) Page {
+	n := len(s.entries)
+	for n > 0 && s.entries[n-1].Log.Seq > delivered.Seq {
 		n--
 	}
 	upto := delivered
-	if full && n == len(entries) {
-		upto = store.Position{Seq: entries[n-1].Log.Seq, EventID: entries[n-1].Log.EventID}
+	if s.more && n == len(s.entries) {
+		upto = store.Position{Seq: s.entries[n-1].Log.Seq, EventID: s.entries[n-1].Log.EventID}
 	}
-	return Page{Entries: entries[:n], Upto: upto}
+	return Page{Entries: s.entries[:n], Upto: upto}
 }
 
-func (t *Tail) logged(ctx context.Context, after int64) ([]*Entry, error) {
-	read := func() (any, error) {
-		var entries []*Entry
+func (t *Tail) logged(ctx context.Context, after int64) (stretch, error) {
+	return t.share.do(ctx, after, func() (found stretch, err error) {
 		// One reader's hang-up must not fail the others that share the page;
 		// the store bounds the read's time itself.
-		err := t.store.View(context.WithoutCancel(ctx), func(r store.Reader) error {
+		err = t.store.View(context.WithoutCancel(ctx), func(r store.Reader) error {
 			floor, err := r.Floor()
 			if err != nil {
 				return err
@@ -65,76 +68,9 @@ func (t *Tail) logged(ctx context.Context, after int64) ([]*Entry, error) {
 			if after < floor.Seq {
 				return ErrExpired
 			}
-			entries, err = t.load(r, after)
+			found, err = load(r, t.config.Entities, after)
 			return err
 		})
-		return entries, err
-	}
-	found, err, _ := t.flight.Do(strconv.FormatInt(after, 10), read)
-	if err != nil {
-		return nil, err
-	}
-	return found.([]*Entry), nil
-}
-
-// load reads a page of the log and, once each, the rows it speaks of, from one snapshot.
-func (t *Tail) load(r store.Reader, after int64) ([]*Entry, error) {
-	rows, err := r.Log(after, pageRows)
-	if err != nil {
-		return nil, err
-	}
-	entries := make([]*Entry, len(rows))
-	wanted := map[*schema.Entity]map[string]value.Value{}
-	for i, row := range rows {
-		e := t.config.Entities[row.Entity]
-		entries[i] = &Entry{Log: row, Entity: e}
-		if e == nil || row.Operation == schema.Delete {
-			continue
-		}
-		id, err := e.ParseID(row.Subject)
-		if err != nil {
-			continue // the id's type has changed since: the row is not there
-		}
-		if wanted[e] == nil {
-			wanted[e] = map[string]value.Value{}
-		}
-		wanted[e][row.Subject] = id
-	}
-	found, err := read(r, wanted)
-	if err != nil {
-		return nil, err
-	}
-	for _, entry := range entries {
-		if entry.Log.Operation != schema.Delete {
-			entry.Row = found[key{entry.Entity, entry.Log.Subject}]
-		}
-	}
-	return entries, nil
-}
-
-type key struct {
-	entity  *schema.Entity
-	subject string
-}
-
-func read(r store.Reader, wanted map[*schema.Entity]map[string]value.Value) (map[key]store.Row, error) {
-	found := map[key]store.Row{}
-	for e, bySubject := range wanted {
-		ids := make([]value.Value, 0, len(bySubject))
-		for _, id := range bySubject {
-			ids = append(ids, id)
-		}
-		rows, err := r.GetMany(e, ids)
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range rows {
-			found[key{e, subject(e, row)}] = row
-		}
-	}
-	return found, nil
-}
-
-func subject(e *schema.Entity, row store.Row) string {
-	return string(value.AppendText(nil, e.Fields[e.ID].Type, row[e.ID]))
+		return found, err
+	})
 }

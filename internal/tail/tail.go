@@ -18,19 +18,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/rowcast/rowcast/internal/store"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
 )
 
-// Bounds of the hand-over and of a page, and the waits after a failed read.
+// Bounds of the hand-over, and the waits after a failed read.
 const (
-	handoverRows = 8192
-	pageRows     = 500
-	minRetry     = 50 * time.Millisecond
-	maxRetry     = time.Second
+	handoverRows  = 8192
+	handoverBytes = 32 << 20
+	minRetry      = 50 * time.Millisecond
+	maxRetry      = time.Second
 )
 
 // ErrExpired is returned for a position that retention has overtaken.
@@ -49,12 +47,13 @@ type Tail struct {
 	config Config
 	store  store.Store
 	window window
-	flight singleflight.Group
+	share  share
 	wake   chan struct{}
 	ready  chan struct{}
 
 	mu      sync.Mutex
 	pending []*store.LogRow // handed over, not yet delivered
+	bytes   int             // that pending holds
 	reread  bool            // the log must be read: a hand-over was lost
 	behind  time.Time       // when the oldest undelivered row was written; zero: none
 
@@ -88,8 +87,11 @@ func (t *Tail) Offer(rows []*store.LogRow) {
 	}
 	last := rows[len(rows)-1]
 	t.mu.Lock()
-	if len(t.pending)+len(rows) > handoverRows {
-		t.pending, t.reread = nil, true
+	for _, row := range rows {
+		t.bytes += weight(row.Row)
+	}
+	if len(t.pending)+len(rows) > handoverRows || t.bytes > handoverBytes {
+		t.pending, t.bytes, t.reread = nil, 0, true
 	}
 	if t.behind.IsZero() {
 		t.behind = rows[0].Time
@@ -213,9 +215,13 @@ func (t *Tail) take() (rows []*store.LogRow, reread bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	rows, reread = t.pending, t.reread
-	t.pending, t.reread = nil, false
-	if !reread && len(rows) == 0 {
+	t.pending, t.bytes, t.reread = nil, 0, false
+	switch {
+	case reread: // behind as before
+	case len(rows) == 0:
 		t.behind = time.Time{}
+	default:
+		t.behind = rows[0].Time
 	}
 	return rows, reread
 }
@@ -223,26 +229,34 @@ func (t *Tail) take() (rows []*store.LogRow, reread bool) {
 func (t *Tail) lost() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.pending, t.reread = nil, true
+	t.pending, t.bytes, t.reread = nil, 0, true
 }
 
 // read delivers from the log until a page comes back short. What commits after
 // that page's snapshot is handed over after it, so nothing falls between.
 func (t *Tail) read(ctx context.Context) error {
 	for {
-		var page []*Entry
+		var page stretch
 		err := t.store.View(ctx, func(r store.Reader) (err error) {
-			page, err = t.load(r, t.Delivered().Seq)
+			page, err = load(r, t.config.Entities, t.Delivered().Seq)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		t.deliver(page)
-		if len(page) < pageRows {
+		t.deliver(page.entries)
+		if !page.more {
 			return nil
 		}
+		t.caughtUp(page.entries[len(page.entries)-1].Log.Time)
 	}
+}
+
+// caughtUp notes that nothing older than a time is undelivered.
+func (t *Tail) caughtUp(to time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.behind = to
 }
 
 func (t *Tail) handedOver(rows []*store.LogRow) []*Entry {

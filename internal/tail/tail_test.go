@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ type world struct {
 	tail   *Tail
 	entity *schema.Entity
 	n      int
+	text   string // of each row that is written
 
 	mu   sync.Mutex
 	seen []*Entry
@@ -31,8 +33,7 @@ type world struct {
 	hold chan struct{} // the sink waits here while it is not nil
 }
 
-// newWorld opens a store whose commits go through handover, and runs a tail on it.
-func newWorld(t *testing.T, handover func(w *world, rows []*store.LogRow)) *world {
+func bell(t *testing.T) *schema.Entity {
 	t.Helper()
 	model, refusals := schema.Parse([]schema.Source{{Name: "m.yaml", Data: []byte(`
 entities:
@@ -43,9 +44,18 @@ entities:
 	if len(refusals) > 0 {
 		t.Fatal(refusals)
 	}
+	e, _ := model.Entity("bell")
+	return e
+}
+
+func byName(e *schema.Entity) map[string]*schema.Entity { return map[string]*schema.Entity{e.Name: e} }
+
+// newWorld opens a store whose commits go through handover, and runs a tail on it.
+func newWorld(t *testing.T, handover func(w *world, rows []*store.LogRow)) *world {
+	t.Helper()
 	w := &world{t: t, more: make(chan struct{}, 1)}
-	w.entity, _ = model.Entity("bell")
-	w.tail = New(Config{Entities: map[string]*schema.Entity{"bell": w.entity}, Sink: w.sink})
+	w.entity = bell(t)
+	w.tail = New(Config{Entities: byName(w.entity), Sink: w.sink})
 	s, err := sqlite.Open(t.Context(), sqlite.Config{
 		Path:      filepath.Join(t.TempDir(), "t.db"),
 		Committed: func(rows []*store.LogRow) { handover(w, rows) },
@@ -53,23 +63,29 @@ entities:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Migrate(t.Context(), store.Plan{Entities: model.Entities}); err != nil {
-		t.Fatal(err)
+	w.run(s)
+	return w
+}
+
+// run prepares the store and runs the tail on it until the end of the test.
+func (w *world) run(s store.Store) {
+	w.t.Helper()
+	if _, err := s.Migrate(w.t.Context(), store.Plan{Entities: []*schema.Entity{w.entity}}); err != nil {
+		w.t.Fatal(err)
 	}
 	w.store = s
 	w.tail.Follow(s)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	t.Cleanup(func() {
+	w.t.Cleanup(func() {
 		cancel()
 		if err := errors.Join(<-ended, s.Close()); err != nil {
-			t.Error(err)
+			w.t.Error(err)
 		}
-		goleak.VerifyNone(t, goleak.IgnoreCurrent())
+		goleak.VerifyNone(w.t, goleak.IgnoreCurrent())
 	})
 	go func() { ended <- w.tail.Run(ctx) }()
 	<-w.tail.Ready()
-	return w
 }
 
 func (w *world) sink(batch []*Entry) {
@@ -92,7 +108,7 @@ func (w *world) write(n int) {
 		for range n {
 			w.n++
 			id := fmt.Sprintf("b%06d", w.n)
-			row := store.Row{value.OfText(id), value.OfText("x")}
+			row := store.Row{value.OfText(id), value.OfText(w.text)}
 			if err := tx.Insert(w.entity, row); err != nil {
 				return err
 			}
@@ -219,6 +235,37 @@ func TestPagesMeetWithoutASeam(t *testing.T) {
 				t.Errorf("pages held %d entries, want 1200", n)
 			}
 		})
+	}
+}
+
+// Large rows are bounded in bytes, handed over and in a page, and come whole.
+func TestLargeRows(t *testing.T) {
+	w := newWorld(t, offer)
+	w.text = strings.Repeat("x", 256<<10)
+	w.hold = make(chan struct{})
+	const n = 2 * handoverBytes / (512 << 10)
+	for range n {
+		w.write(1)
+	}
+	w.tail.mu.Lock()
+	pending, reread := len(w.tail.pending), w.tail.reread
+	w.tail.mu.Unlock()
+	if pending != 0 || !reread {
+		t.Errorf("%d rows of a quarter of a megabyte wait, to be read from the log: %v", pending, reread)
+	}
+	close(w.hold)
+	w.wait(n)
+	for at, seen := int64(0), 0; seen < n; {
+		page, err := w.tail.Page(t.Context(), at, false)
+		if err != nil || len(page.Entries) == 0 || len(page.Entries) > 2*fetchRows {
+			t.Fatalf("a page of %d rows, %v; want 1 to %d", len(page.Entries), err, 2*fetchRows)
+		}
+		for _, e := range page.Entries {
+			if seen++; e.Log.Subject != fmt.Sprintf("b%06d", seen) || len(e.Row[1].Text()) != len(w.text) {
+				t.Fatalf("entry %d is of row %s", seen, e.Log.Subject)
+			}
+		}
+		at = page.Upto.Seq
 	}
 }
 

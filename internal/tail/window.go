@@ -29,11 +29,11 @@ func (w *window) add(batch []*Entry) {
 	defer w.mu.Unlock()
 	for _, e := range batch {
 		w.entries = append(w.entries, e)
-		w.bytes += e.weight()
+		w.bytes += weight(e.Row)
 	}
 	drop := 0
 	for len(w.entries)-drop > windowEntries || (w.bytes > windowBytes && len(w.entries)-drop > 1) {
-		w.bytes -= w.entries[drop].weight()
+		w.bytes -= weight(w.entries[drop].Row)
 		w.from = w.entries[drop].Log.Seq
 		w.entries[drop] = nil // the array behind the slice must not keep it
 		drop++
@@ -43,11 +43,11 @@ func (w *window) add(batch []*Entry) {
 
 // after returns up to limit entries above seq; covered is false where the
 // window does not reach back that far. The result must not be changed.
-func (w *window) after(seq int64, limit int) (entries []*Entry, covered bool) {
+func (w *window) after(seq int64, limit int) (found stretch, covered bool) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if seq < w.from {
-		return nil, false
+		return stretch{}, false
 	}
 	lo, hi := 0, len(w.entries)
 	for lo < hi {
@@ -59,5 +59,5 @@ func (w *window) after(seq int64, limit int) (entries []*Entry, covered bool) {
 		}
 	}
 	hi = min(lo+limit, len(w.entries))
-	return w.entries[lo:hi:hi], true
+	return stretch{entries: w.entries[lo:hi:hi], more: hi-lo == limit}, true
 }

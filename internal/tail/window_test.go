@@ -37,7 +37,8 @@ func TestWindowCoversWhatItHolds(t *testing.T) {
 		{"at its end", 20, 100, true, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, covered := w.after(c.after, c.limit)
+			found, covered := w.after(c.after, c.limit)
+			got := found.entries
 			if covered != c.covered || len(got) != c.n {
 				t.Fatalf("got %d entries, covered %v; want %d, %v", len(got), covered, c.n, c.covered)
 			}
@@ -67,7 +68,8 @@ func TestWindowIsBounded(t *testing.T) {
 			if _, covered := w.after(w.from-1, 1); covered {
 				t.Error("covers what it has let go")
 			}
-			got, covered := w.after(w.from, 1)
+			found, covered := w.after(w.from, 1)
+			got := found.entries
 			if !covered || len(got) != 1 || got[0].Log.Seq != w.from+1 {
 				t.Errorf("first entry after %d: %v, covered %v", w.from, got, covered)
 			}

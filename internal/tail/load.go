@@ -1,0 +1,87 @@
+package tail
+
+import (
+	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/value"
+	"github.com/rowcast/rowcast/schema"
+)
+
+// Bounds of one read. Rows are fetched a few at a time, so that a page of large
+// ones ends near pageBytes.
+const (
+	pageRows  = 500
+	pageBytes = 8 << 20
+	fetchRows = 20
+)
+
+// load reads a stretch of the log and, once each, the rows it speaks of, from
+// one snapshot. It returns at least one entry where there is one.
+func load(r store.Reader, entities map[string]*schema.Entity, after int64) (stretch, error) {
+	log, err := r.Log(after, pageRows)
+	if err != nil {
+		return stretch{}, err
+	}
+	l := loader{reader: r, found: map[key]store.Row{}}
+	entries := make([]*Entry, len(log))
+	for i, row := range log {
+		entries[i] = &Entry{Log: row, Entity: entities[row.Entity]}
+	}
+	for n := 0; n < len(entries); {
+		if l.bytes > pageBytes {
+			return stretch{entries: entries[:n], more: true}, nil
+		}
+		end := min(n+fetchRows, len(entries))
+		if err := l.fetch(entries[n:end]); err != nil {
+			return stretch{}, err
+		}
+		n = end
+	}
+	return stretch{entries: entries, more: len(log) == pageRows}, nil
+}
+
+// loader fetches rows from one snapshot.
+type loader struct {
+	reader store.Reader
+	found  map[key]store.Row // nil: looked for, and gone
+	bytes  int
+}
+
+type key struct {
+	entity  *schema.Entity
+	subject string
+}
+
+// fetch sets the rows of entries, reading those that it has not read before.
+func (l *loader) fetch(entries []*Entry) error {
+	wanted := map[*schema.Entity][]value.Value{}
+	for _, e := range entries {
+		k := key{e.Entity, e.Log.Subject}
+		if _, known := l.found[k]; known || e.Entity == nil || e.Log.Operation == schema.Delete {
+			continue
+		}
+		l.found[k] = nil
+		if id, err := e.Entity.ParseID(e.Log.Subject); err == nil { // else the id's type has changed since: the row is not there
+			wanted[e.Entity] = append(wanted[e.Entity], id)
+		}
+	}
+	for entity, ids := range wanted {
+		rows, err := l.reader.GetMany(entity, ids)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			l.found[key{entity, subject(entity, row)}] = row
+			l.bytes += weight(row)
+		}
+	}
+	for _, e := range entries {
+		if e.Log.Operation != schema.Delete {
+			e.Row = l.found[key{e.Entity, e.Log.Subject}]
+		}
+	}
+	return nil
+}
+
+func subject(e *schema.Entity, row store.Row) string {
+	return string(value.AppendText(nil, e.Fields[e.ID].Type, row[e.ID]))
+}
