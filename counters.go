@@ -6,7 +6,7 @@ import (
 	"github.com/rowcast/rowcast/internal/admin"
 )
 
-// Counters are one unit's: a tenant in one datastore (C1, Counters). They count
+// Counters are one unit's: a tenant in one datastore (contract: Counters). They count
 // from the start of the process.
 type Counters struct {
 	Tenant, Datastore string
@@ -18,7 +18,7 @@ type Counters struct {
 	Replayed          int64 // events sent from the log instead
 }
 
-// Subscriber is one open stream with its own counters (C1, Counters).
+// Subscriber is one open stream with its own counters (contract: Counters).
 type Subscriber struct {
 	ID                           string
 	Tenant, Datastore            string

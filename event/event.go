@@ -14,7 +14,7 @@ import (
 // Op is the operation of an event on a change stream.
 type Op string
 
-// The operations (C1, Frames).
+// The operations (contract: Frames).
 const (
 	Create Op = "create"
 	Update Op = "update"
@@ -36,7 +36,7 @@ const (
 // TypeOf returns the type of an operation's event.
 func TypeOf(op Op) Type { return "entity." + Type(op) }
 
-// Event is one change as told on one topic (C1, Frames: the table of fields).
+// Event is one change as told on one topic (contract: Frames, the table of fields).
 type Event struct {
 	ID        string // ULID, one per changed row and topic
 	Type      Type

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// C1, Frames: members stand in the printed order, on one line, and data is
+// Frames: members stand in the printed order, on one line, and data is
 // there only when the stream carries rows.
 func TestAppendJSON(t *testing.T) {
 	e := Event{
@@ -25,7 +25,7 @@ func TestAppendJSON(t *testing.T) {
 	}
 }
 
-// DESIGN, section 8: ids strictly increase in a process, also when the clock
+// Ids strictly increase in a process, also when the clock
 // goes back and when many goroutines draw at once.
 func TestSourceStrictlyIncreases(t *testing.T) {
 	clock := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -2,7 +2,7 @@ package schema
 
 import "github.com/rowcast/rowcast/internal/document"
 
-// events reads the publishing side (C1, events).
+// events reads the publishing side (contract: events).
 func (l *loader) events(e *Entity, list *document.Node) {
 	names, topics := map[string]bool{}, map[string]bool{}
 	for _, item := range list.List(&l.refusals) {

@@ -160,7 +160,7 @@ type Publisher struct {
 }
 
 // Keeps reports whether the publisher leaves field i in data: Exclude is
-// ignored when Include is set (C1, events).
+// ignored when Include is set (contract: events).
 func (p *Publisher) Keeps(i int) bool {
 	if p.Include != nil {
 		return contains(p.Include, i)

@@ -169,7 +169,7 @@ func TestEveryRefusalHasItsPlace(t *testing.T) {
 		{"row rule with an action twice", entity("  rowrules: [{name: r, actions: [read, read], language: expr, expression: x}]"), "4:40", "stands twice"},
 		{"row rule twice", entity("  rowrules:", "  - {name: r, actions: [read], language: expr, expression: x}", "  - {name: r, actions: [read], language: expr, expression: x}"), "6:12", `row rule "r" stands twice`},
 
-		// Events (C1).
+		// Events.
 		{"event on another operation", entity("  events: [{name: e, operations: [create, purge]}]"), "4:43", `"purge" is not accepted`},
 		{"event on no operation", entity("  events: [{name: e, operations: []}]"), "4:34", "name at least one"},
 		{"event in another format", entity("  events: [{name: e, format: avro}]"), "4:30", `"avro" is not accepted`},
@@ -183,7 +183,7 @@ func TestEveryRefusalHasItsPlace(t *testing.T) {
 		{"bulk as text", entity("  events: [{name: e, bulk: 'no'}]"), "4:28", "bulk: expected true or false"},
 		{"unknown key of an event", entity("  events: [{name: e, operation: [create]}]"), "4:22", `did you mean "operations"?`},
 
-		// Subscriptions (C1).
+		// Subscriptions.
 		{"subscription without name", entity(publishes, "  subscriptions: [{rls: true}]"), "5:19", "name is missing"},
 		{"subscription twice", entity(publishes, "  subscriptions: [{name: s}, {name: s}]"), "5:37", `subscription "s" stands twice`},
 		{"fieldgroup", entity(publishes, "  subscriptions: [{name: s, fieldgroup: g}]"), "5:29", "choose fields with include or exclude"},

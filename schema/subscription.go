@@ -4,8 +4,8 @@ import (
 	"github.com/rowcast/rowcast/internal/document"
 )
 
-// subscriptions reads the listening side (C1, subscriptions), when all topics
-// are known.
+// subscriptions reads the listening side (contract: subscriptions), when all
+// topics are known.
 func (l *loader) subscriptions(d draft) {
 	e, names := d.entity, map[string]bool{}
 	for _, item := range d.list.List(&l.refusals) {

@@ -27,8 +27,8 @@ func (m *Model) Topic(name string) (*Topic, bool) {
 }
 
 // Source returns who publishes what a subscription of e reads: the publishers
-// of its topic in e's own datastore, the unit that events are routed in (C1,
-// scope of the fan-out). In a loaded Model there is at least one.
+// of its topic in e's own datastore, the unit that events are routed in
+// (contract: Scope of the fan-out). In a loaded Model there is at least one.
 func (m *Model) Source(e *Entity, s *Subscription) []TopicPublisher {
 	topic, ok := m.Topic(s.Source)
 	if !ok {

@@ -9,7 +9,7 @@
 //   - No cell leaves without a Grant: Show is the only way from a cell to what a
 //     principal sees of it.
 //
-// Which row rules judge an action (DESIGN section 4):
+// Which row rules judge an action:
 //
 //	action   rules that judge it, in this order of preference
 //	read     those that name read

@@ -23,7 +23,7 @@ import (
 	"github.com/rowcast/rowcast/internal/httpapi"
 )
 
-// Stream is one open subscriber. The counters are C1's, and Replayed beside them.
+// Stream is one open subscriber. The counters are the contract's, and Replayed beside them.
 type Stream struct {
 	ID           string    `json:"id"`
 	Tenant       string    `json:"tenant"`

@@ -107,7 +107,7 @@ func (w *writing) save(ent *entity, g *access.Grant, old, row store.Row) error {
 		}
 	}
 	if len(fields) == 0 {
-		return nil // still an event: the caller wrote, and C2's changed names what was sent
+		return nil // still an event: the caller wrote, and Sent names what was sent
 	}
 	if err := w.tx.Update(ent.Entity, row, fields); err != nil {
 		return ent.conflict(g, err)

@@ -89,7 +89,7 @@ func plain(x any) any {
 	return x
 }
 
-// truthy is DESIGN's truth: nil, false, 0, "" and what is empty are false.
+// truthy is what scripts take for true: nil, false, 0, "" and what is empty are false.
 func truthy(x any) bool {
 	switch x := x.(type) {
 	case nil:

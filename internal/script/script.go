@@ -104,7 +104,7 @@ func (p *Program) RunAccess(u User) (names []string, all bool, err error) {
 }
 
 // RunCondition reports whether the condition is truthy. An error aborts the
-// write (C1, events).
+// write (contract: events).
 func (p *Program) RunCondition(c Change) (bool, error) {
 	out, err := p.run(frame{
 		payload: c.Payload, old: c.Old,

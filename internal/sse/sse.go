@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// SetHeaders sets the response headers of a stream (C1, Response headers).
+// SetHeaders sets the response headers of a stream (contract: Response headers).
 // Connection is left out of HTTP/2, which forbids it.
 func SetHeaders(h http.Header, protoMajor int) {
 	h.Set("Content-Type", "text/event-stream")

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// C1, Response headers: the four of the table; HTTP/2 has no Connection header.
+// Response headers: the four of the table; HTTP/2 has no Connection header.
 func TestSetHeaders(t *testing.T) {
 	for proto, want := range map[int]string{1: "keep-alive", 2: ""} {
 		h := http.Header{}
@@ -22,7 +22,7 @@ func TestSetHeaders(t *testing.T) {
 	}
 }
 
-// C1, Frames: the bytes of a stream as printed there.
+// Frames: the bytes of a stream as printed there.
 func TestBytes(t *testing.T) {
 	p := append(AppendComment(AppendRetry(nil, 2*time.Second), "subscribed entity=order"), '\n')
 	p = AppendFrame(p, "01", "entity.create", []byte(`{"id":"01"}`))

@@ -123,7 +123,7 @@ type Position struct {
 	EventID string
 }
 
-// LogRow is one (change, topic). See DESIGN, section 2.
+// LogRow is one (change, topic): docs/adr/0001-one-log-behind-every-event.md.
 type LogRow struct {
 	Seq       int64
 	EventID   string // ULID, unique

@@ -29,9 +29,8 @@ type Stream struct {
 	unavailable bool // the store could not be asked: say so in-band
 }
 
-// Open judges a request in the order of DESIGN, section 8: entity, the right to
-// read it, proved by a read, then what C1 says of the parameters. The error is
-// a *fault.Fault.
+// Open judges a request in this order: entity, the right to read it, proved by
+// a read, then the parameters (contract: The route). The error is a *fault.Fault.
 func (s *Server) Open(ctx context.Context, r Request) (*Stream, error) {
 	grant, err := s.config.Engine.Grant(r.Principal, r.Entity, access.Read)
 	if err != nil {
@@ -65,7 +64,7 @@ func (s *Server) Open(ctx context.Context, r Request) (*Stream, error) {
 	return st, nil
 }
 
-// choose finds the subscription (C1, the table of refusals).
+// choose finds the subscription (contract: the table of refusals).
 func choose(e *schema.Entity, p parameters) (*schema.Subscription, error) {
 	switch {
 	case len(e.Subscriptions) == 0:

@@ -10,7 +10,7 @@ import (
 	"github.com/rowcast/rowcast/schema"
 )
 
-// The ranges of C1, The route. Out of range is an error, never a clamp.
+// The ranges of the parameters (contract: The route). Out of range is an error, never a clamp.
 const (
 	defaultHeartbeat = 25 * time.Second
 	minHeartbeat     = time.Second

@@ -11,7 +11,7 @@ import (
 	"github.com/rowcast/rowcast/schema"
 )
 
-// C1, The route: defaults, ranges, and an error for whatever lies outside.
+// The route: defaults, ranges, and an error for whatever lies outside.
 func TestParameters(t *testing.T) {
 	for _, c := range []struct {
 		query string
@@ -46,7 +46,7 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// C1, The route: ops narrows and never widens.
+// The route: ops narrows and never widens.
 func TestNarrow(t *testing.T) {
 	declared := schema.OpSet(schema.Create | schema.Update)
 	for text, want := range map[string]schema.OpSet{

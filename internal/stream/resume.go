@@ -10,7 +10,7 @@ import (
 	"github.com/rowcast/rowcast/internal/store"
 )
 
-// Reasons of a stream.gap (DESIGN, section 8).
+// Reasons of a stream.gap.
 const (
 	gapUnknown = "unknown" // no such event, or no bookmark of this datastore
 	gapExpired = "expired" // retention has removed what stood after it

@@ -15,7 +15,8 @@ import (
 	"github.com/rowcast/rowcast/internal/value"
 )
 
-// Times of C1, Frames, and DESIGN, section 8.
+// How long a client waits before it comes back: to any stream (contract:
+// Frames), and to one whose store could not be reached.
 const (
 	retryAfter            = 2 * time.Second
 	retryAfterUnavailable = 5 * time.Second

@@ -1,5 +1,5 @@
 // Package stream is one open connection of a change stream: judged, opened,
-// resumed, kept live, caught up and closed, to the byte of C1.
+// resumed, kept live, caught up and closed, to the byte of the contract.
 //
 // Guarantees. A stream is registered before its preamble is written: who has
 // read the preamble misses nothing after it. Frames leave in log order, each

@@ -43,8 +43,7 @@ func (u *Unit) ping(ctx context.Context) {
 }
 
 // Unready returns why the unit cannot serve, or "". It names nobody, since
-// anyone may ask. Lag is never a reason: an instance that is behind still
-// serves (DESIGN, section 6).
+// anyone may ask. Lag is never a reason: an instance that is behind still serves.
 func (u *Unit) Unready() string {
 	select {
 	case <-u.Tail.Ready():

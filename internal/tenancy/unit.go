@@ -3,7 +3,7 @@
 //
 // Open prepares a unit, Run is its life, and when Run has returned nothing of
 // it is left: no goroutine, no connection, no file. A write of one unit cannot
-// reach a stream of another (C1, Scope of the fan-out). A Unit is safe for
+// reach a stream of another (contract: Scope of the fan-out). A Unit is safe for
 // concurrent use. It may import whatever stands above it.
 package tenancy
 
