@@ -10,6 +10,7 @@ import (
 	"github.com/rowcast/rowcast/internal/predicate"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
+	"github.com/rowcast/rowcast/schema/schematest"
 )
 
 // policy compiles an entity order with the given lines beside its fields.
@@ -35,7 +36,7 @@ entities:
 
 func entity(t *testing.T, lines string) *schema.Entity {
 	t.Helper()
-	return load(t, fields+lines)
+	return schematest.Entity(t, fields+lines)
 }
 
 func user(id string, roles ...string) *access.Principal {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/rowcast/rowcast/internal/access"
+	"github.com/rowcast/rowcast/schema/schematest"
 )
 
 func BenchmarkGrant(b *testing.B) {
@@ -12,7 +13,7 @@ func BenchmarkGrant(b *testing.B) {
 		"two scripts, two rules": section(`"staff" in user.roles ? true : ["read", "update"]`, `"staff" in user.roles ? true : ["title"]`) +
 			rules([2]string{"read, update", own}, [2]string{"read, update, delete", staff}),
 	} {
-		p, refused := access.Compile(load(b, fields+lines))
+		p, refused := access.Compile(schematest.Entity(b, fields+lines))
 		if len(refused) > 0 {
 			b.Fatal(refused)
 		}

@@ -8,11 +8,12 @@ import (
 	"github.com/rowcast/rowcast/internal/document"
 	"github.com/rowcast/rowcast/internal/engine"
 	"github.com/rowcast/rowcast/schema"
+	"github.com/rowcast/rowcast/schema/schematest"
 )
 
 // What the schema's scripts get wrong is told at boot, each once, with its place.
 func TestAWrongScriptIsRefusedAtBoot(t *testing.T) {
-	model, refusals := schema.Parse([]schema.Source{{Name: "s.yaml", Data: []byte(`
+	model := schematest.Model(t, `
 entities:
   - name: a
     fields: [{name: id, type: ulid}, {name: x, type: int}]
@@ -22,10 +23,7 @@ entities:
       - {name: g, topic: shared.too}
     subscriptions:
       - {name: s, source: shared, rls: true, filter: {language: expr, expression: payload.zap == 1}}
-`)}})
-	if len(refusals) > 0 {
-		t.Fatal(refusals)
-	}
+`)
 	_, err := engine.New(engine.Config{
 		Model: model, Policies: policies(t, model), Store: &broken{}, NewID: ids(), Secret: []byte("0123456789abcdef"),
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/rowcast/rowcast/internal/store/sqlite"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
+	"github.com/rowcast/rowcast/schema/schematest"
 )
 
 // shop is the schema of these tests. An order is read by its owner, by
@@ -123,10 +124,7 @@ type house struct {
 
 func open(t testing.TB, change ...func(*engine.Config)) *house {
 	t.Helper()
-	model, refusals := schema.Parse([]schema.Source{{Name: "shop.yaml", Data: []byte(shop)}})
-	if len(refusals) > 0 {
-		t.Fatal(refusals)
-	}
+	model := schematest.Model(t, shop)
 	h := &house{t: t, now: time.Date(2026, 9, 17, 2, 25, 12, 345678000, time.UTC)}
 	db, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "t.db"), Committed: h.committed, Now: func() time.Time { return h.now }})
 	if err != nil {

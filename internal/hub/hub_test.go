@@ -10,6 +10,7 @@ import (
 	"github.com/rowcast/rowcast/internal/tail"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
+	"github.com/rowcast/rowcast/schema/schematest"
 )
 
 const model = `
@@ -50,11 +51,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	m, refusals := schema.Parse([]schema.Source{{Name: "model.yaml", Data: []byte(model)}})
-	if len(refusals) > 0 {
-		t.Fatal(refusals)
-	}
-	return &world{t: t, model: m, hub: New(nil)}
+	return &world{t: t, model: schematest.Model(t, model), hub: New(nil)}
 }
 
 func (w *world) entity(name string) *schema.Entity {
@@ -206,6 +203,15 @@ func TestUnregisteredIsSkipped(t *testing.T) {
 	}
 }
 
+// wantVerdict judges a change of a row that is now as it is read again.
+func wantVerdict(t *testing.T, v *View, e *tail.Entry, now store.Row, want Verdict) {
+	t.Helper()
+	e.Row, e.Own = now, false
+	if got := v.Judge(e); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 // DESIGN.md, "Judged in memory", on rows that only their owner may read.
 func TestWhoIsToldWithRowRules(t *testing.T) {
 	w := newWorld(t)
@@ -242,11 +248,7 @@ func TestWhoIsToldWithRowRules(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			v := w.view("note", "mine", "ann")
 			v.Leave = c.leave
-			e := w.entry("note", c.op, c.before, c.after)
-			e.Row, e.Own = c.now, false
-			if got := v.Judge(e); got != c.want {
-				t.Errorf("got %v, want %v", got, c.want)
-			}
+			wantVerdict(t, v, w.entry("note", c.op, c.before, c.after), c.now, c.want)
 		})
 	}
 }
@@ -279,11 +281,7 @@ func TestWhoIsToldWithoutRowRules(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			v := w.view("bell", c.subscription, c.user)
-			e := w.entry("bell", c.op, c.before, c.after)
-			e.Row, e.Own = c.now, false
-			if got := v.Judge(e); got != c.want {
-				t.Errorf("got %v, want %v", got, c.want)
-			}
+			wantVerdict(t, v, w.entry("bell", c.op, c.before, c.after), c.now, c.want)
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
+	"github.com/rowcast/rowcast/schema/schematest"
 )
 
 // fixture is an entity with its rows, from testdata/cases/filter.jsonl.
@@ -72,16 +73,7 @@ func build(t testing.TB, enums []json.RawMessage, entity map[string]json.RawMess
 	if err != nil {
 		t.Fatal(err)
 	}
-	return parseEntity(t, string(text))
-}
-
-func parseEntity(t testing.TB, text string) *schema.Entity {
-	t.Helper()
-	model, refusals := schema.Parse([]schema.Source{{Name: "shop.yaml", Data: []byte(text)}})
-	if len(refusals) > 0 {
-		t.Fatal(refusals)
-	}
-	return model.Entities[0]
+	return schematest.Entity(t, string(text))
 }
 
 func readRow(t testing.TB, e *schema.Entity, row map[string]json.RawMessage) []value.Value {
@@ -132,7 +124,7 @@ entities:
 // hardEntity has a field, or two, of each type.
 func hardEntity(t testing.TB) *schema.Entity {
 	t.Helper()
-	return parseEntity(t, hardSchema)
+	return schematest.Entity(t, hardSchema)
 }
 
 // hardValues are the values of each type that two engines are most likely to

@@ -8,6 +8,7 @@ import (
 	"github.com/rowcast/rowcast/internal/document"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
+	"github.com/rowcast/rowcast/schema/schematest"
 )
 
 func script(source string) schema.Script {
@@ -214,7 +215,7 @@ func TestAllRefusalsOfARuleAreReportedTogether(t *testing.T) {
 
 // The place of a refusal is its place in the file, on whatever line it stands.
 func TestARefusalPointsIntoTheFile(t *testing.T) {
-	e := parseEntity(t, `
+	e := schematest.Entity(t, `
 entities:
   - name: order
     fields: [{name: id, type: string}, {name: total, type: int}]

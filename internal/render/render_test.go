@@ -16,6 +16,7 @@ import (
 	"github.com/rowcast/rowcast/internal/access"
 	"github.com/rowcast/rowcast/internal/render"
 	"github.com/rowcast/rowcast/internal/value"
+	"github.com/rowcast/rowcast/schema/schematest"
 )
 
 const shop = `
@@ -46,7 +47,7 @@ func order() []value.Value {
 
 func grant(t testing.TB, roles ...string) *access.Grant {
 	t.Helper()
-	p, refused := access.Compile(load(t, shop))
+	p, refused := access.Compile(schematest.Entity(t, shop))
 	if len(refused) > 0 {
 		t.Fatal(refused)
 	}
@@ -211,7 +212,7 @@ func members(t *rapid.T, data []byte) (names []string, values map[string]json.Ra
 
 func TestRowsShowWhatTheGrantShows(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		p, refused := access.Compile(load(t, drawSchema(rt)))
+		p, refused := access.Compile(schematest.Entity(t, drawSchema(rt)))
 		if len(refused) > 0 {
 			rt.Fatal(refused)
 		}

@@ -3,7 +3,7 @@ package script
 import (
 	"testing"
 
-	"github.com/rowcast/rowcast/schema"
+	"github.com/rowcast/rowcast/schema/schematest"
 )
 
 // A place is that of the file, however YAML writes the expression.
@@ -25,11 +25,7 @@ func TestPlacesFollowTheWayYAMLWritesThem(t *testing.T) {
             payload.title != "a" and
               payload.titel != "b"
 `
-	m, refused := schema.Parse([]schema.Source{{Name: "shop.yaml", Data: []byte(text)}})
-	if len(refused) > 0 {
-		t.Fatal(refused)
-	}
-	e := m.Entities[0]
+	e := schematest.Entity(t, text)
 	want := []string{"shop.yaml:7:77", "shop.yaml:8:89", "shop.yaml:9:87", "shop.yaml:16:23"}
 	for i, p := range e.Events {
 		_, refused := CompileCondition(e, *p.Condition)

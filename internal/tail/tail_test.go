@@ -16,6 +16,7 @@ import (
 	"github.com/rowcast/rowcast/internal/store/sqlite"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
+	"github.com/rowcast/rowcast/schema/schematest"
 )
 
 // world is a tail on a real SQLite file.
@@ -35,17 +36,12 @@ type world struct {
 
 func bell(t *testing.T) *schema.Entity {
 	t.Helper()
-	model, refusals := schema.Parse([]schema.Source{{Name: "m.yaml", Data: []byte(`
+	return schematest.Entity(t, `
 entities:
   - name: bell
     fields: [{name: id, type: string}, {name: text, type: string}]
     events: [{name: e}]
-`)}})
-	if len(refusals) > 0 {
-		t.Fatal(refusals)
-	}
-	e, _ := model.Entity("bell")
-	return e
+`)
 }
 
 func byName(e *schema.Entity) map[string]*schema.Entity { return map[string]*schema.Entity{e.Name: e} }

@@ -10,6 +10,7 @@ import (
 	"github.com/rowcast/rowcast/internal/store"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
+	"github.com/rowcast/rowcast/schema/schematest"
 )
 
 // A row that a list shows and a stream hides, or the other way, is the fault
@@ -44,11 +45,7 @@ var (
 // hardRows writes one row for each hard text, with nulls in between.
 func hardRows(b *bench) (*schema.Entity, []store.Row) {
 	b.Helper()
-	model, refusals := schema.Parse([]schema.Source{{Name: "hard.yaml", Data: []byte(hardSchema)}})
-	if len(refusals) > 0 {
-		b.Fatal(refusals)
-	}
-	e := model.Entities[0]
+	e := schematest.Entity(b, hardSchema)
 	b.open(Options{}, e)
 	var rows []store.Row
 	for i, text := range hardTexts {
