@@ -238,3 +238,22 @@ func TestBlindWriterIsShownNothing(t *testing.T) {
 		blind.Patch("/data/acct/a", body).Problem(422, "invalid")
 	}
 }
+
+// PUT: a field that is not sent takes its default or null, unless its caller
+// cannot read it unmasked, and so could not have sent it back: it is kept.
+func TestReplacingKeepsWhatTheCallerCannotRead(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{Schema: vault})
+	ann, sue := s.User("ann"), s.User("sue", "staff")
+	sue.Post("/data/acct", strings.ReplaceAll(worlds[0].row, "{id}", "a")).Is(201)
+	ann.Put("/data/acct/a", `{"owner_id":"ann"}`).Is(200)
+	got := sue.Get("/data/acct/a").Body
+	want := `{"id":"a","title":null,"owner_id":"ann","card":"111134","pin":1,"rank":"low","born":"2001-01-01","secret":"alpha","origin":"here","needed":1,"blob":{"a":1},"deletedby":null,"deletedon":null}`
+	if got != want {
+		t.Errorf("after ann's PUT the row is\n%s, want\n%s", got, want)
+	}
+	sue.Put("/data/acct/a", `{"owner_id":"ann"}`).Is(200)
+	got, want = sue.Get("/data/acct/a").Body, `{"id":"a","title":null,"owner_id":"ann","card":null,"pin":null,"rank":null,"born":"2001-01-01","secret":null,"origin":"here","needed":5,"blob":null,"deletedby":null,"deletedon":null}`
+	if got != want {
+		t.Errorf("after staff's PUT the row is\n%s, want\n%s", got, want)
+	}
+}
