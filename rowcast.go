@@ -77,11 +77,10 @@ func (s *Server) openAll(ctx context.Context) error {
 	}
 	limits := s.document.Limits
 	limit := &stream.Limit{PerPrincipal: limits.StreamsPerPrincipal, Total: limits.Streams}
-	ids := event.NewSource(s.config.Now)
-	origin := ids.Next()
+	origin := event.NewSource(s.config.Now).Next()
 	for i := range s.document.Tenants {
 		for name := range s.document.Tenants[i].Datastores {
-			unit, err := tenancy.Open(ctx, s.unitConfig(&s.document.Tenants[i], name, origin, ids, limit))
+			unit, err := tenancy.Open(ctx, s.unitConfig(&s.document.Tenants[i], name, origin, limit))
 			if err != nil {
 				return err
 			}
@@ -98,11 +97,12 @@ func (s *Server) openAuth() (err error) {
 	return err
 }
 
-func (s *Server) unitConfig(t *boot.Tenant, datastore, origin string, ids *event.Source, limit *stream.Limit) tenancy.Config {
+func (s *Server) unitConfig(t *boot.Tenant, datastore, origin string, limit *stream.Limit) tenancy.Config {
 	where, limits := t.Datastores[datastore], s.document.Limits
 	return tenancy.Config{
 		Tenant: t.Name, Datastore: datastore, Origin: origin, Model: t.Model, Policies: t.Policies,
-		IDs: ids, Retention: s.document.Events.Retention, MaxRows: limits.Rows, MaxQuery: limits.Query,
+		// A source for each unit: ids must not tell one tenant how busy another is.
+		IDs: event.NewSource(s.config.Now), Retention: s.document.Events.Retention, MaxRows: limits.Rows, MaxQuery: limits.Query,
 		Limit: limit, Logger: s.logger, Now: s.config.Now,
 		Driver: func(ctx context.Context, committed func([]*store.LogRow)) (store.Store, error) {
 			opened, err := sqlite.Open(ctx, sqlite.Config{
