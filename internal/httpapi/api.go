@@ -46,8 +46,9 @@ type StreamHandler func(w http.ResponseWriter, r *http.Request, p *access.Princi
 
 // Limits bound what one request may bring.
 type Limits struct {
-	Body     int64         // bytes of a request's body; defaults to 1 MiB
-	BodyTime time.Duration // for a body to arrive whole; defaults to 30 s
+	Body      int64         // bytes of a request's body; defaults to 1 MiB
+	BodyTime  time.Duration // for a body to arrive whole; defaults to 30 s
+	ReplyTime time.Duration // for a client to take each 64 KiB of an answer; defaults to 30 s
 }
 
 // Config is what an API stands on. Auth and Tenants are required.
@@ -108,6 +109,9 @@ func (l Limits) orDefaults() Limits {
 	}
 	if l.BodyTime <= 0 {
 		l.BodyTime = 30 * time.Second
+	}
+	if l.ReplyTime <= 0 {
+		l.ReplyTime = 30 * time.Second
 	}
 	return l
 }

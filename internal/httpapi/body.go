@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rowcast/rowcast/fault"
 	"github.com/rowcast/rowcast/internal/engine"
@@ -54,17 +53,11 @@ func (c *call) contentType(types []string) (string, error) {
 	return "", f
 }
 
-// read reads the body under the limits of size and time. net/http lifts the
-// deadline itself once the body is whole, so that it does not bound the answer.
+// read reads the body under the limit of size; bound has set that of time.
 func (c *call) read() ([]byte, error) {
 	limit := c.api.config.Limits.Body
 	if c.req.ContentLength > limit {
 		return nil, bodyTooLarge(limit)
-	}
-	deadline := time.Now().Add(c.api.config.Limits.BodyTime)
-	err := http.NewResponseController(c.ResponseWriter).SetReadDeadline(deadline)
-	if err != nil && !errors.Is(err, http.ErrNotSupported) { // a recorder has no connection to guard
-		return nil, bodyFault(err, limit)
 	}
 	data, err := readAll(http.MaxBytesReader(c.ResponseWriter, c.req.Body, limit), c.req.ContentLength)
 	if err != nil {

@@ -34,6 +34,7 @@ func newCall(a *API, w http.ResponseWriter, r *http.Request) *call {
 	}
 	c.trace = traceID(r.Header.Get("Traceparent"))
 	w.Header().Set("X-Request-Id", c.id)
+	c.bound()
 	return c
 }
 
@@ -45,6 +46,7 @@ func (c *call) WriteHeader(status int) {
 	if c.status == 0 && status >= http.StatusOK {
 		c.status = status
 	}
+	c.hurry()
 	c.ResponseWriter.WriteHeader(status)
 }
 
@@ -53,7 +55,7 @@ func (c *call) Write(p []byte) (int, error) {
 	if c.status == 0 {
 		c.status = http.StatusOK
 	}
-	return c.ResponseWriter.Write(p)
+	return c.write(p)
 }
 
 // refuse answers with the problem that err is.

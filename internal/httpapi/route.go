@@ -83,16 +83,6 @@ func addRoute(routes map[string]*route, r Route) error {
 	return nil
 }
 
-// subscribe hands the connection over. A stream is a read that goes on: with
-// the cookie, a page of another site must not even open it.
-func subscribe(c *call) error {
-	if c.fromCookie && !c.api.origin.read(c.req) {
-		return fault.New(fault.CrossOrigin, "a page of another origin opened this stream with the session cookie; list the origin under cors.origins")
-	}
-	c.api.config.Subscribe(c.ResponseWriter, c.req, c.principal, c.fromCookie)
-	return nil
-}
-
 // dispatch finds the route. Paths below /data are split here and not by
 // ServeMux, which would clean ids such as ".." and "a//b" away with a redirect.
 func (a *API) dispatch(c *call) {
