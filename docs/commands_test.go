@@ -81,13 +81,13 @@ func TestCommandsAreDescribed(t *testing.T) {
 	}
 }
 
-func compareFlags(t *testing.T, s section, real map[string]string) {
+func compareFlags(t *testing.T, s section, taken map[string]string) {
 	t.Helper()
 	named := map[string]string{}
 	for _, row := range s.table("flag") {
 		named[strings.Trim(row[0], "`-")] = row[1]
 	}
-	for name, standard := range real {
+	for name, standard := range taken {
 		row, ok := named[name]
 		switch {
 		case !ok:
@@ -97,7 +97,7 @@ func compareFlags(t *testing.T, s section, real map[string]string) {
 		}
 	}
 	for name := range named {
-		if _, ok := real[name]; !ok {
+		if _, ok := taken[name]; !ok {
 			t.Errorf("%s: a row for --%s, which there is not", s.title, name)
 		}
 	}

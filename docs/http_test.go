@@ -40,8 +40,8 @@ func TestRoutesAreThoseServed(t *testing.T) {
 		t.Fatalf("only %d paths in the table", len(methods))
 	}
 	for path, want := range methods {
-		real := strings.NewReplacer("{entity}", "book", "{id}", "1").Replace(path)
-		answer := admin.Do("OPTIONS", real, "").Is(204)
+		concrete := strings.NewReplacer("{entity}", "book", "{id}", "1").Replace(path)
+		answer := admin.Do("OPTIONS", concrete, "").Is(204)
 		got := strings.Split(answer.Header.Get("Allow"), ", ")
 		got = slices.DeleteFunc(got, func(m string) bool { return m == "HEAD" || m == "OPTIONS" })
 		if path == "/data/{entity}/bulk" {
