@@ -78,7 +78,7 @@ func (p *played) check(t rapid.TB, i int, f servertest.Frame, h happening, want 
 }
 
 // probe makes the server refuse a reader something about the row.
-func (p *played) probe(t *rapid.T, subject string, row *life) {
+func (p *played) probe(t *rapid.T, subject string) {
 	i := rapid.IntRange(1, len(readers)-1).Draw(t, "prober")
 	f := rapid.SampledFrom(p.fields).Draw(t, "probed")
 	c, path := p.callers[i], "/data/thing/"+url.PathEscape(subject)

@@ -141,7 +141,7 @@ func (p *played) live(t *rapid.T) {
 	for range rapid.IntRange(0, 3).Draw(t, "writes") {
 		p.write(t, subject, row)
 	}
-	p.probe(t, subject, row)
+	p.probe(t, subject)
 	p.mark(t)
 	p.conceals(t, row)
 	p.dirty = false
@@ -262,7 +262,7 @@ func (p *played) happen(t *rapid.T, subject, op string, row *life, after state, 
 		was = is
 	}
 	row.state, row.whole = after, nil
-	if after != nil && !(after["deleted"] == true) {
+	if after != nil && after["deleted"] != true {
 		row.whole = p.read(t, subject, sent)
 	}
 	p.log = append(p.log, changes...)

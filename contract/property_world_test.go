@@ -241,7 +241,7 @@ func maskOf(f field, raw string) string {
 	}
 	var points []string
 	for rest := raw[1 : len(raw)-1]; rest != ""; {
-		n := 1
+		var n int
 		switch {
 		case strings.HasPrefix(rest, `\u`):
 			n = 6

@@ -10,10 +10,9 @@ import (
 )
 
 // ring publishes one change that every subscriber of bell is told of.
-func (w *world) ring() *tail.Entry {
+func (w *world) ring() {
 	e := w.entry("bell", schema.Create, nil, w.row("bell", "x", "hi", 1))
 	w.hub.Publish([]*tail.Entry{e})
-	return e
 }
 
 // listen registers a subscriber of bell that rests.

@@ -2,6 +2,7 @@ package tail
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"sync/atomic"
@@ -50,11 +51,11 @@ func inBubble(t *testing.T, fn func(t *testing.T, w *world, s *slow)) {
 	})
 }
 
-// page asks for a page on a goroutine of its own.
-func (w *world) page(after int64) <-chan Page {
+// firstPage asks for the first page on a goroutine of its own.
+func (w *world) firstPage() <-chan Page {
 	answer := make(chan Page, 1)
 	go func() {
-		page, err := w.tail.Page(w.t.Context(), after, false)
+		page, err := w.tail.Page(w.t.Context(), 0, false)
 		if err != nil {
 			w.t.Error(err)
 		}
@@ -71,7 +72,7 @@ func TestASharedPageIsNotOlderThanTheRequest(t *testing.T) {
 		w.wait(3)
 		hold := make(chan struct{})
 		s.hold.Store(&hold)
-		early := w.page(0)
+		early := w.firstPage()
 		synctest.Wait() // it has its snapshot, of three
 		w.write(2)
 		w.wait(5)
@@ -81,7 +82,7 @@ func TestASharedPageIsNotOlderThanTheRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		late := w.page(0)
+		late := w.firstPage()
 		synctest.Wait()
 		close(hold)
 		if page := <-early; len(page.Entries) != 3 || page.Upto.Seq != 3 {
@@ -106,10 +107,10 @@ func TestThoseWhoAskTogetherShareARead(t *testing.T) {
 		hold := make(chan struct{})
 		s.hold.Store(&hold)
 		before := s.views.Load()
-		answers := []<-chan Page{w.page(0)}
+		answers := []<-chan Page{w.firstPage()}
 		synctest.Wait()
 		for range 1000 {
-			answers = append(answers, w.page(0))
+			answers = append(answers, w.firstPage())
 		}
 		synctest.Wait()
 		close(hold)
@@ -131,9 +132,9 @@ func TestAReaderThatHangsUpDoesNotWait(t *testing.T) {
 		w.wait(3)
 		hold := make(chan struct{})
 		s.hold.Store(&hold)
-		first := w.page(0)
+		first := w.firstPage()
 		synctest.Wait()
-		second := w.page(0)
+		second := w.firstPage()
 		synctest.Wait()
 		ctx, hangUp := context.WithCancel(t.Context())
 		gone := make(chan error, 1)
@@ -143,7 +144,7 @@ func TestAReaderThatHangsUpDoesNotWait(t *testing.T) {
 		}()
 		synctest.Wait()
 		hangUp()
-		if err := <-gone; err != context.Canceled {
+		if err := <-gone; !errors.Is(err, context.Canceled) {
 			t.Errorf("who hung up got %v", err)
 		}
 		close(hold)
