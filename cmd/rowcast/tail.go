@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 
 	"github.com/rowcast/rowcast/client"
@@ -30,7 +31,7 @@ event is printed once. Interrupted, it says on stderr where to go on with --sinc
 	var sub client.Subscription
 	flags.StringVar(&sub.Name, "name", "", "which declared subscription; may be left out where there is one")
 	flags.StringSliceVar(&sub.Ops, "ops", nil, "narrow to some of create,update,delete")
-	flags.StringVar(&sub.LastEventID, "since", "", "an event id: print what came after it first")
+	flags.StringVar(&sub.LastEventID, "since", "", "an event id, or the ~ bookmark that tail printed: print what came after it first")
 	flags.BoolVar(&sub.Leave, "leave", false, "also print when a row stops being yours to see")
 	cmd.RunE = work(func(cmd *cobra.Command, args []string) error {
 		sub.Entity = args[0]
@@ -55,6 +56,9 @@ func follow(cmd *cobra.Command, stream *client.Stream, show func(io.Writer, clie
 	err := stream.Run(cmd.Context(), func(ev client.Event) error { return show(cmd.OutOrStdout(), ev) })
 	if position := stream.Position(); position != "" {
 		cmd.PrintErrf("to go on: --since '%s'\n", position)
+	}
+	if problem := (*client.Problem)(nil); errors.As(err, &problem) && problem.Status == http.StatusUnauthorized {
+		return fmt.Errorf("%w; give a token with --token or ROWCAST_TOKEN (rowcast token prints one)", err)
 	}
 	if errors.Is(err, context.Canceled) && errors.Is(cmd.Context().Err(), context.Canceled) {
 		return nil

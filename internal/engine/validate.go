@@ -175,5 +175,5 @@ func isMask(g *access.Grant, f *schema.Field, old, sent value.Value) bool {
 	}
 	// A masked text shows null only where it is null, and may stay so. Any other
 	// type shows null for every value; to take it now and then would tell which.
-	return !sent.IsNull() || f.Type.Class() != value.Text
+	return !sent.IsNull() || !access.MasksText(f.Type)
 }

@@ -14,7 +14,7 @@ import (
 const (
 	allowMethods  = "GET, HEAD, POST, PUT, PATCH, DELETE"
 	allowHeaders  = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Traceparent, Tracestate, X-Request-Id"
-	exposeHeaders = "ETag, Location, Retry-After, X-Request-Id"
+	exposeHeaders = "ETag, Idempotent-Replayed, Location, Retry-After, X-Request-Id"
 )
 
 // originRules decides what pages of other origins may do: read answers (CORS)

@@ -22,7 +22,7 @@ func (c *call) grant(action access.Action) (*engine.Engine, *access.Grant, error
 }
 
 func entityNotFound(name string) *fault.Fault {
-	return fault.New(fault.EntityNotFound, "this tenant's schema has no entity %q", name)
+	return fault.New(fault.EntityNotFound, "there is no entity %q", name)
 }
 
 func getRow(c *call) error {
