@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -77,7 +78,7 @@ func TestAnAnswerWaitsForItsReaderOnlySoLong(t *testing.T) {
 	for part := make([]byte, 256<<10); ; {
 		n, err := slow.Read(part)
 		read += n
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

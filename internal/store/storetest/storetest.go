@@ -55,7 +55,7 @@ type promise struct {
 	test func(b *bench)
 }
 
-// bench is the workplace of one case.
+// bench is what one case stands on.
 type bench struct {
 	*testing.T
 	harness Harness
