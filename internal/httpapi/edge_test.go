@@ -144,7 +144,7 @@ func TestCORS(t *testing.T) {
 	got := ask{method: "GET", path: "/data/order", headers: map[string]string{"Origin": friend}}.do(t, s)
 	got.refused(t, 401, "unauthenticated") // a page must be able to read a refusal too
 	got.has(t, "Access-Control-Allow-Origin", friend)
-	got.has(t, "Access-Control-Expose-Headers", "ETag, Location, Retry-After, X-Request-Id")
+	got.has(t, "Access-Control-Expose-Headers", "ETag, Idempotent-Replayed, Location, Retry-After, X-Request-Id")
 }
 
 func TestCORSForAllIsWithoutCredentials(t *testing.T) {
