@@ -61,14 +61,20 @@ func NewWriter(w http.ResponseWriter, timeout time.Duration) *Writer {
 // quiet stream is not ended by an old one. An error means the connection is of
 // no more use.
 func (s *Writer) Send(p []byte) error {
+	if err := s.End(p); err != nil {
+		return err
+	}
+	return s.control.SetWriteDeadline(time.Time{})
+}
+
+// End is Send for the last bytes. The deadline stays: it bounds what net/http
+// writes to end the response too, and net/http lifts it after that.
+func (s *Writer) End(p []byte) error {
 	if err := s.control.SetWriteDeadline(time.Now().Add(s.timeout)); err != nil {
 		return err
 	}
 	if _, err := s.w.Write(p); err != nil {
 		return err
 	}
-	if err := s.control.Flush(); err != nil {
-		return err
-	}
-	return s.control.SetWriteDeadline(time.Time{})
+	return s.control.Flush()
 }

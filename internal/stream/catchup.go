@@ -21,7 +21,10 @@ const (
 // stream has rejoined it, and returns the position it then stands at. buf holds
 // what is to be written first.
 func (c *connection) catchUp(ctx context.Context, buf *[]byte, due hub.Due) (store.Position, error) {
-	at, since := due.After, c.lastEventID
+	at, since := due.After, ""
+	if c.resuming {
+		since = c.lastEventID
+	}
 	for {
 		page, err := c.page(ctx, buf, at)
 		switch {
@@ -74,11 +77,7 @@ func (c *connection) replay(buf *[]byte, page tail.Page) error {
 
 // expire says the last words and ends the stream.
 func (c *connection) expire(buf *[]byte) error {
-	*buf = append(sse.AppendComment(*buf, "closing, reconnect"), '\n')
-	if err := c.flush(buf); err != nil {
-		return err
-	}
-	return errEnded
+	return c.last(append(sse.AppendComment(*buf, "closing, reconnect"), '\n'))
 }
 
 func (c *connection) flush(buf *[]byte) error {
@@ -113,7 +112,9 @@ func (c *connection) page(ctx context.Context, buf *[]byte, at store.Position) (
 		if err == nil || errors.Is(err, tail.ErrExpired) {
 			return page, err
 		}
-		c.server.config.Logger.Warn("stream cannot read the log, trying again", "err", err, "entity", c.view.Entity.Name)
+		if wait == minReread { // once an outage, for there may be thousands of streams
+			c.server.config.Logger.Warn("stream cannot read the log, trying again", "err", err, "entity", c.view.Entity.Name)
+		}
 		if c.server.config.Now().Sub(since) >= c.server.config.Patience {
 			return page, c.expire(buf)
 		}

@@ -24,7 +24,7 @@ type Stream struct {
 	server      *Server
 	view        *hub.View
 	heartbeat   time.Duration
-	lifetime    time.Duration // the effective one
+	lifetime    time.Duration // asked for; the credential may end it before
 	lastEventID string
 	unavailable bool // the store could not be asked: say so in-band
 }
@@ -55,7 +55,7 @@ func (s *Server) Open(ctx context.Context, r Request) (*Stream, error) {
 		return nil, err
 	}
 	st := &Stream{
-		server: s, view: view, heartbeat: p.heartbeat, lifetime: s.lifetime(r.Principal, p.lifetime),
+		server: s, view: view, heartbeat: p.heartbeat, lifetime: p.lifetime,
 		lastEventID: r.LastEventID, unavailable: unavailable,
 	}
 	if st.lastEventID == "" {
@@ -115,17 +115,6 @@ func (s *Server) view(pr *access.Principal, e *schema.Entity, sub *schema.Subscr
 		v.See(hub.Source{Publisher: src.publisher, Grant: grant, Filter: src.filter})
 	}
 	return v, nil
-}
-
-// lifetime ends a stream with the credential that opened it.
-func (s *Server) lifetime(pr *access.Principal, asked time.Duration) time.Duration {
-	if pr.Expires.IsZero() {
-		return asked
-	}
-	if left := pr.Expires.Sub(s.config.Now()); left < asked {
-		return max(left, 0)
-	}
-	return asked
 }
 
 // source is an entity that publishes to a subscription's topic.

@@ -2,7 +2,9 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"time"
 
 	"github.com/oklog/ulid/v2"
 
@@ -21,6 +23,43 @@ const (
 type resumption struct {
 	start hub.Start
 	gap   string // the reason, or "" without a gap
+}
+
+// openWait is how long a stream waits for a log that is not open yet.
+const openWait = 5 * time.Second
+
+// errNotOpen means that the store could not be asked.
+var errNotOpen = errors.New("log is not open")
+
+// begin finds out where the stream begins. An error means that the store cannot
+// tell now.
+func (st *Stream) begin(ctx context.Context) (resumption, error) {
+	if st.unavailable {
+		return resumption{}, errNotOpen
+	}
+	if err := st.server.ready(ctx); err != nil {
+		return resumption{}, err
+	}
+	place, err := st.resume(ctx)
+	if err != nil && ctx.Err() == nil {
+		st.server.config.Logger.Warn("stream cannot be resumed, asking its client to come back", "err", err, "entity", st.view.Entity.Name)
+	}
+	return place, err
+}
+
+// ready waits until the tail knows where it starts: what is committed before
+// that is handed on to nobody, and a stream that was live already would miss it.
+func (s *Server) ready(ctx context.Context) error {
+	timer := time.NewTimer(openWait)
+	defer timer.Stop()
+	select {
+	case <-s.config.Tail.Ready():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return errNotOpen
+	}
 }
 
 // resume finds the place that the client's last event id stands for. An id that

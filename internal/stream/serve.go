@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowcast/rowcast/internal/access"
 	"github.com/rowcast/rowcast/internal/hub"
 	"github.com/rowcast/rowcast/internal/sse"
 	"github.com/rowcast/rowcast/internal/store"
@@ -55,34 +56,42 @@ func (st *Stream) Serve(w http.ResponseWriter, r *http.Request) error {
 
 	out := sse.NewWriter(w, st.server.config.WriteTimeout)
 	sse.SetHeaders(w.Header(), r.ProtoMajor)
-	place, err := st.resume(r.Context())
-	if st.unavailable || err != nil {
-		_ = out.Send(notNow())
+	place, err := st.begin(r.Context())
+	if err != nil {
+		_ = out.End(notNow())
 		return nil
 	}
 	sub, open := st.server.config.Hub.Register(st.view, place.start, st.heartbeat)
 	if !open {
-		_ = out.Send(farewell(nil))
+		_ = out.End(farewell(nil))
 		return nil
 	}
 	defer st.server.config.Hub.Unregister(sub)
-	c := &connection{Stream: st, out: out, sub: sub, end: time.NewTimer(st.lifetime), resuming: place.start.CatchUp}
+	lifetime := st.server.lifetime(st.view.Principal, st.lifetime)
+	c := &connection{Stream: st, out: out, sub: sub, end: time.NewTimer(lifetime), resuming: place.start.CatchUp}
 	defer c.end.Stop()
-	if err := out.Send(c.preamble(place)); err != nil {
-		return nil
+	if err := out.Send(c.preamble(place, lifetime)); err != nil {
+		return nil //nolint:nilerr // the client has gone: there is nobody to tell
 	}
 	c.run(r.Context())
 	return nil
 }
 
-func (c *connection) preamble(place resumption) []byte {
-	closing := c.lifetime
-	if closing > time.Second {
-		closing = closing.Truncate(time.Second)
+// lifetime ends a stream with the credential that opened it.
+func (s *Server) lifetime(pr *access.Principal, asked time.Duration) time.Duration {
+	if pr.Expires.IsZero() {
+		return asked
+	}
+	return max(0, min(asked, pr.Expires.Sub(s.config.Now())))
+}
+
+func (c *connection) preamble(place resumption, lifetime time.Duration) []byte {
+	if lifetime > time.Second {
+		lifetime = lifetime.Truncate(time.Second)
 	}
 	p := sse.AppendRetry(nil, retryAfter)
 	p = append(sse.AppendComment(p, fmt.Sprintf("subscribed entity=%s subscription=%s closing-in=%s",
-		c.view.Entity.Name, c.view.Subscription.Name, closing)), '\n')
+		c.view.Entity.Name, c.view.Subscription.Name, lifetime)), '\n')
 	if place.gap != "" {
 		p = c.appendGap(p, place.gap, c.lastEventID, place.start.From)
 	}
@@ -104,7 +113,7 @@ func (c *connection) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-c.end.C:
-			_ = c.out.Send(append(sse.AppendComment(nil, "closing, reconnect"), '\n'))
+			c.conclude()
 			return
 		case <-c.sub.Wake():
 			if c.turn(ctx) != nil {
@@ -116,14 +125,9 @@ func (c *connection) run(ctx context.Context) {
 
 // turn writes all that has gathered, in one write.
 func (c *connection) turn(ctx context.Context) error {
-	due := c.sub.Take(c.spare)
-	c.spare = due.Frames
 	buf := buffers.Get().(*[]byte)
-	defer func() { *buf = (*buf)[:0]; buffers.Put(buf) }()
-	for i, frame := range due.Frames {
-		*buf = append(*buf, frame...)
-		due.Frames[i] = nil // shared bytes must not outlive their turn
-	}
+	defer giveBack(buf)
+	due := c.gather(buf)
 	if due.Lagging {
 		upto, err := c.catchUp(ctx, buf, due)
 		if err != nil {
@@ -134,6 +138,31 @@ func (c *connection) turn(ctx context.Context) error {
 	return c.finish(buf, due)
 }
 
+// conclude writes what has gathered and the last words. It takes first: a round
+// must not wait for a connection while that one waits for its client.
+func (c *connection) conclude() {
+	buf := buffers.Get().(*[]byte)
+	defer giveBack(buf)
+	c.gather(buf)
+	_ = c.expire(buf)
+}
+
+// gather takes what is due and puts its frames into buf.
+func (c *connection) gather(buf *[]byte) hub.Due {
+	due := c.sub.Take(c.spare)
+	c.spare = due.Frames
+	for i, frame := range due.Frames {
+		*buf = append(*buf, frame...)
+		due.Frames[i] = nil // shared bytes must not outlive their turn
+	}
+	return due
+}
+
+func giveBack(buf *[]byte) {
+	*buf = (*buf)[:0]
+	buffers.Put(buf)
+}
+
 // finish appends heartbeat and farewell, and sends.
 func (c *connection) finish(buf *[]byte, due hub.Due) error {
 	if due.Ping {
@@ -141,18 +170,17 @@ func (c *connection) finish(buf *[]byte, due hub.Due) error {
 		*buf = sse.AppendID(*buf, c.server.sealer.seal(due.Upto))
 	}
 	if due.Closing {
-		*buf = farewell(*buf)
+		return c.last(farewell(*buf))
 	}
-	if len(*buf) > 0 {
-		if err := c.out.Send(*buf); err != nil {
-			return err
-		}
-		*buf = (*buf)[:0]
+	return c.flush(buf)
+}
+
+// last writes the last words.
+func (c *connection) last(words []byte) error {
+	if err := c.out.End(words); err != nil {
+		return err
 	}
-	if due.Closing {
-		return errEnded
-	}
-	return nil
+	return errEnded
 }
 
 // farewell ends a stream at shutdown; the wait spreads the clients' return.
