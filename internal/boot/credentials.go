@@ -43,7 +43,7 @@ func (l *loader) readSource(item *document.Node) {
 		s.Secret = []byte(m.Text("secret", ""))
 	}
 	if file := m.Text("publickey", ""); file != "" {
-		data, err := os.ReadFile(l.resolve(file)) //nolint:gosec // the operator says where the key is
+		data, err := os.ReadFile(l.resolve(file))
 		if err == nil {
 			s.PublicKey, err = auth.ParsePublicKey(data)
 		}

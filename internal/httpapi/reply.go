@@ -17,7 +17,7 @@ func writeBody(w http.ResponseWriter, status int, contentType string, body []byt
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) //nolint:gosec // JSON under nosniff is no page; a client that is gone needs no answer
+	_, _ = w.Write(body) // a client that is gone needs no answer
 }
 
 // private says that a response is the caller's alone: rows differ by who reads them.
