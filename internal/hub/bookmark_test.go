@@ -68,6 +68,25 @@ func TestCatchingUpStartsAtAPositionOfTheLog(t *testing.T) {
 	}
 }
 
+// A position from which a subscriber begins has no hole after it, also where
+// something was published between the reading of the position and the
+// registration: the subscriber then begins after that.
+func TestTheFirstPositionHasNoHoleAfterIt(t *testing.T) {
+	w := newWorld(t)
+	w.ring()
+	at := *w.hub.position.Load()
+	w.ring()
+	meanwhile := *w.hub.position.Load()
+	s, _ := w.hub.Register(w.view("bell", "rings", "bob"), Start{From: at}, time.Minute)
+	if got := s.From(); got != meanwhile {
+		t.Errorf("begins at %v, want %v, after what it is not offered", got, meanwhile)
+	}
+	behind, _ := w.hub.Register(w.view("bell", "rings", "bob"), Start{From: at, CatchUp: true}, time.Minute)
+	if got := behind.From(); got != at {
+		t.Errorf("one that catches up begins at %v, want %v", got, at)
+	}
+}
+
 // Who has just registered stands where it was told to start, however far the
 // hub is.
 func TestPositionOfAQuietSubscriber(t *testing.T) {

@@ -40,7 +40,7 @@ type Hub struct {
 	rounds *rounds
 
 	position  atomic.Pointer[store.Position] // everything up to here has been offered to everybody
-	begun     atomic.Int64                   // the last number of the batch being offered, or of the one before
+	begun     atomic.Pointer[store.Position] // the end of the batch being offered, or of the one before
 	opened    atomic.Int64
 	published atomic.Int64
 	gone      totals // of subscribers that have left
@@ -62,12 +62,13 @@ func New(now func() time.Time) *Hub {
 	}
 	h := &Hub{now: now, topics: map[string][]*Subscriber{}, rounds: newRounds()}
 	h.position.Store(&store.Position{})
+	h.begun.Store(&store.Position{})
 	return h
 }
 
 // Start is where a subscriber begins.
 type Start struct {
-	From    store.Position // it is told what stands in the log after this
+	From    store.Position // it is told what stands in the log after this (see Subscriber.From)
 	CatchUp bool           // some of that may lie in the past: read the log first
 }
 
@@ -88,9 +89,13 @@ func (h *Hub) Register(v *View, start Start, heartbeat time.Duration) (*Subscrib
 	}
 	s.place = len(h.topics[v.Topic])
 	h.topics[v.Topic] = append(h.topics[v.Topic], s)
-	// Batches that were begun before are not offered to it: while it catches
-	// up, it may not rejoin below them.
-	s.offered = h.begun.Load()
+	// Batches that were begun before may not be offered to it: while it catches
+	// up, it may not rejoin below them, and if it does not, it begins after them.
+	begun := *h.begun.Load()
+	s.offered = begun.Seq
+	if !start.CatchUp {
+		s.from = later(s.from, begun)
+	}
 	return s, true
 }
 
@@ -128,14 +133,15 @@ func (h *Hub) remove(s *Subscriber) bool {
 // Publish offers a batch, in log order, to every subscriber of its topics.
 func (h *Hub) Publish(batch []*tail.Entry) {
 	last := batch[len(batch)-1].Log
-	h.begun.Store(last.Seq) // before the first list is read: see Register
+	end := &store.Position{Seq: last.Seq, EventID: last.EventID}
+	h.begun.Store(end) // before the first list is read: see Register
 	h.published.Add(int64(len(batch)))
 	var told []*Subscriber
 	for topic, entries := range byTopic(batch) {
 		told = h.offer(topic, entries, last.Seq, told)
 	}
 	h.rounds.tell(told)
-	h.position.Store(&store.Position{Seq: last.Seq, EventID: last.EventID})
+	h.position.Store(end)
 }
 
 // offer gives a topic's entries to its subscribers and adds those to be woken to told.

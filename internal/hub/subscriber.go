@@ -105,6 +105,15 @@ func (s *Subscriber) take(position store.Position, spare [][]byte) (due Due, wok
 	return due, woken
 }
 
+// From returns the position after which it is told everything: until it has
+// caught up the one it was registered with, or a later one where that was
+// overtaken before it was registered.
+func (s *Subscriber) From() store.Position {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.from
+}
+
 // Rest says that the connection waits for Wake again. It is at work from its
 // registration and from each Take on.
 func (s *Subscriber) Rest() {

@@ -92,10 +92,18 @@ func (c *connection) preamble(place resumption, lifetime time.Duration) []byte {
 	p := sse.AppendRetry(nil, retryAfter)
 	p = append(sse.AppendComment(p, fmt.Sprintf("subscribed entity=%s subscription=%s closing-in=%s",
 		c.view.Entity.Name, c.view.Subscription.Name, lifetime)), '\n')
-	if place.gap != "" {
-		p = c.appendGap(p, place.gap, c.lastEventID, place.start.From)
+	switch {
+	case place.gap != "":
+		p = c.appendGap(p, place.gap, c.lastEventID, c.sub.From())
+	case !place.start.CatchUp:
+		p = c.appendPing(p, c.sub.From()) // docs/adr/0005: its client has no id yet
 	}
 	return p
+}
+
+// appendPing appends a heartbeat of a stream that has written up to a position.
+func (c *connection) appendPing(dst []byte, at store.Position) []byte {
+	return sse.AppendID(sse.AppendComment(dst, "ping"), c.server.sealer.seal(at))
 }
 
 // appendGap tells that events between since and a position are lost to this
@@ -166,8 +174,7 @@ func giveBack(buf *[]byte) {
 // finish appends heartbeat and farewell, and sends.
 func (c *connection) finish(buf *[]byte, due hub.Due) error {
 	if due.Ping {
-		*buf = sse.AppendComment(*buf, "ping")
-		*buf = sse.AppendID(*buf, c.server.sealer.seal(due.Upto))
+		*buf = c.appendPing(*buf, due.Upto)
 	}
 	if due.Closing {
 		return c.last(farewell(*buf))
