@@ -16,7 +16,7 @@ const closing = ": closing, reconnect\n"
 
 // C1, Frames: a stream lives as long as it said, and ends with the closing comment.
 func TestLifetime(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		r := w.connect("lifetime=90s")
 		if b := r.next(); b.raw != "retry: 2000\n: subscribed entity=bell subscription=rows closing-in=1m30s\n" {
 			t.Errorf("preamble %q", b.raw)
@@ -37,7 +37,7 @@ func TestLifetime(t *testing.T) {
 func TestAStreamDoesNotOutliveItsCredential(t *testing.T) {
 	for name, delay := range map[string]time.Duration{"quick": 0, "slow to open": 2 * time.Second} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
+			inWorld(t, func(t *testing.T, w *world) {
 				w.ring(1)
 				before := w.subscribed("")
 				w.ring(1)
@@ -79,7 +79,7 @@ func (h *hung) SetWriteDeadline(time.Time) error { return nil }
 // is written before the last words, and while a client that hangs does not take
 // them the round is not held up.
 func TestTheLastWordsOfAStreamThatWasWoken(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		quick := w.subscribed("")
 		entity, _ := w.model.Entity("bell")
 		view, err := w.server.view(ann, entity, &entity.Subscriptions[0], parameters{})
@@ -114,7 +114,7 @@ func TestTheLastWordsOfAStreamThatWasWoken(t *testing.T) {
 // The first heartbeat comes at once, so that every stream has something to
 // resume from; then one at each interval, a quarter of a second late at most.
 func TestHeartbeatInterval(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		for query, every := range map[string]time.Duration{"": 25 * time.Second, "heartbeat=1s": time.Second, "heartbeat=5m": 5 * time.Minute} {
 			r := w.subscribed(query)
 			last := r.opened

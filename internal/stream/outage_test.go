@@ -14,7 +14,7 @@ const unavailable = "retry: 5000\n: store unavailable, reconnect\n"
 // an outage is said in-band, with a longer wait; what can be judged without the
 // store is refused as ever.
 func TestOpeningDuringAnOutage(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		w.disk.down.Store(true)
 		for _, id := range []string{"", "01ARZ3NDEKTSV4RRFFQ69G5FAV"} {
 			r := w.connect("", "Last-Event-ID", id)
@@ -33,7 +33,7 @@ func TestOpeningDuringAnOutage(t *testing.T) {
 // The store fails between the read that proves the right to listen and the one
 // that finds the place.
 func TestTheStoreFailsWhileResuming(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		w.disk.delay.Store(int64(time.Second))
 		answer := make(chan *reader)
 		go func() { answer <- w.connect("", "Last-Event-ID", "01ARZ3NDEKTSV4RRFFQ69G5FAV") }()
@@ -48,7 +48,7 @@ func TestTheStoreFailsWhileResuming(t *testing.T) {
 // DESIGN, section 2: an outage ends no stream that is live, pings go on, and
 // what is committed meanwhile is told: it is handed on in memory.
 func TestALiveStreamDuringAnOutage(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		r := w.subscribed("heartbeat=10s")
 		w.ring(1)
 		r.expect(1, 1)
@@ -86,7 +86,7 @@ func (w *world) behind(query string) *reader {
 
 // A stream that cannot read the log pings on, and loses nothing when it can again.
 func TestAStreamThatIsBehindDuringAnOutage(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		r := w.behind("heartbeat=5s")
 		for range 5 {
 			if b := r.ping(); b.at.Sub(r.opened) > 40*time.Second {
@@ -103,7 +103,7 @@ func TestAStreamThatIsBehindDuringAnOutage(t *testing.T) {
 
 // A heartbeat during an outage is a place to resume from like any other.
 func TestHeartbeatsDuringAnOutageResumeExactly(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		r := w.behind("heartbeat=5s")
 		id := r.ping().id
 		r.close()
@@ -114,7 +114,7 @@ func TestHeartbeatsDuringAnOutageResumeExactly(t *testing.T) {
 
 // The same for a stream that was live, and fell behind while its client slept.
 func TestASlowStreamDuringAnOutage(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		r := w.stalled("heartbeat=5s")
 		w.text = strings.Repeat("x", 50<<10)
 		w.ring(200) // more than the tail keeps in memory
@@ -144,7 +144,7 @@ func TestASlowStreamDuringAnOutage(t *testing.T) {
 // A stream that cannot read for a minute ends, saying so, and its client finds
 // nothing missing when it comes back.
 func TestAStreamDoesNotBearAnOutageForever(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		r := w.behind("heartbeat=25s")
 		if got := r.rest(); !slices.Equal(got, []string{closing}) {
 			t.Errorf("ends with %q", got)

@@ -66,7 +66,7 @@ func TestResume(t *testing.T) {
 		}, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
+			inWorld(t, func(t *testing.T, w *world) {
 				r := w.subscribed("heartbeat=5s")
 				w.ring(3)
 				query, header := c.from(w, r)
@@ -84,7 +84,7 @@ func TestResume(t *testing.T) {
 // A heartbeat of a stream that has seen no event, on a log that has none, is a
 // place to resume from.
 func TestResumeFromTheBeginning(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		r := w.subscribed("heartbeat=1s")
 		id := r.ping().id
 		r.close()
@@ -100,7 +100,7 @@ func TestResumeFromTheBeginning(t *testing.T) {
 // Wherever a client leaves between heartbeats and frames, it resumes with what
 // it has not read, and nothing else.
 func TestEveryIDResumesExactly(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		r := w.subscribed("heartbeat=1s")
 		seen := map[string]int{} // the last bell read before an id
 		last := 0
@@ -171,7 +171,7 @@ func TestGaps(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
+			inWorld(t, func(t *testing.T, w *world) {
 				id := c.id(w)
 				r := w.connect("lastEventId=" + escape(id))
 				if b := r.next(); b.event != "" {
@@ -198,7 +198,7 @@ func escape(id string) string {
 // The file is replaced by an older copy of itself: what was told since is not
 // in it, and a client that comes back with it is told so.
 func TestResumeAfterABackupIsRestored(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		r := w.subscribed("heartbeat=1s")
 		w.ring(2)
 		r.expect(1, 2)
@@ -231,7 +231,7 @@ func TestResumeAfterABackupIsRestored(t *testing.T) {
 // All clients come back the moment a server starts. What was committed before
 // it stopped and not told then is told now, however early they are.
 func TestResumeBeforeTheLogIsOpen(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		r := w.subscribed("")
 		w.ring(1)
 		r.expect(1, 1)
@@ -255,7 +255,7 @@ func TestResumeBeforeTheLogIsOpen(t *testing.T) {
 // Who has read the preamble misses nothing after it, on a log that was not open
 // when it came.
 func TestOpenedBeforeTheLogIsOpen(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		w.ring(1)
 		w.stop()
 
@@ -279,7 +279,7 @@ func TestOpenedBeforeTheLogIsOpen(t *testing.T) {
 
 // A log that does not open is told like a store that cannot be reached.
 func TestALogThatDoesNotOpen(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		w.stop()
 		w.open()
 		r := w.connect("")
@@ -293,7 +293,7 @@ func TestALogThatDoesNotOpen(t *testing.T) {
 // A stream that fell behind so far that retention overtook it is told from
 // where it misses something, and is live again on the same connection.
 func TestRetentionOvertakesASlowStream(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		first := w.subscribed("")
 		w.ring(1)
 		id := first.frame().id
@@ -329,7 +329,7 @@ func TestRetentionOvertakesASlowStream(t *testing.T) {
 
 // Who asks for a page that retention overtakes meanwhile gets a gap, not a hole.
 func TestRetentionOvertakesAResume(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		first := w.subscribed("")
 		w.ring(1)
 		id := first.frame().id
@@ -363,7 +363,7 @@ var errNotFound = errors.New("not found")
 // A heartbeat's position is checked against the log in one snapshot with what
 // is read of it.
 func TestPositionsStandInTheLog(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		r := w.subscribed("heartbeat=1s")
 		for range 10 {
 			w.ring(3)

@@ -13,7 +13,7 @@ import (
 // DESIGN, section 8: a client that takes no bytes for ten seconds is given up,
 // and nothing of it is left.
 func TestAClientThatDoesNotReadIsGivenUp(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		r := w.stalled("")
 		w.text = strings.Repeat("x", 8<<10) // more than net/http's buffers hold
 		began := time.Now()
@@ -37,7 +37,7 @@ func TestAClientThatDoesNotReadIsGivenUp(t *testing.T) {
 
 // A quiet stream is not ended by the deadline of a write long ago.
 func TestAQuietStreamOutlivesTheDeadlineOfItsWrites(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		r := w.subscribed("heartbeat=5m")
 		w.ring(1)
 		r.expect(1, 1)
@@ -51,7 +51,7 @@ func TestAQuietStreamOutlivesTheDeadlineOfItsWrites(t *testing.T) {
 func TestAClientThatHangsHoldsUpNobody(t *testing.T) {
 	for name, query := range map[string]string{"in a frame": "", "in the last words": "lifetime=1s"} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
+			inWorld(t, func(t *testing.T, w *world) {
 				quick := w.subscribed("")
 				stuck := make([]*reader, 40) // more than a round has at work at once
 				for i := range stuck {
@@ -77,7 +77,7 @@ func TestAClientThatHangsHoldsUpNobody(t *testing.T) {
 
 // A client that was slow and reads again gets everything, in order, once.
 func TestASlowClientLosesNothing(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		r := w.stalled("")
 		w.ring(700) // its queue holds 64, a page 500
 		synctest.Wait()
@@ -98,7 +98,7 @@ func TestASlowClientLosesNothing(t *testing.T) {
 // DESIGN, section 8: at shutdown a stream ends in-band, with a wait at random
 // so that not all clients come back at once; so do those that are being opened.
 func TestShutdown(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		first := w.subscribed("")
 		w.ring(1)
 		id := first.frame().id
@@ -139,7 +139,7 @@ func TestShutdown(t *testing.T) {
 
 // At shutdown a stream that is catching up, or waits for the store, ends too.
 func TestShutdownOfAStreamThatIsBehind(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		r := w.behind("")
 		began := time.Now()
 		w.hub.Close()
@@ -172,7 +172,7 @@ func TestAClientThatLeaves(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
+			inWorld(t, func(t *testing.T, w *world) {
 				r := open(w)
 				r.close()
 				synctest.Wait()
@@ -187,7 +187,7 @@ func TestAClientThatLeaves(t *testing.T) {
 // The streams of one caller and of a server are bounded, the refusal is not a
 // stream, and a place that was left is free.
 func TestStreamsAreBounded(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		w.limit.PerPrincipal, w.limit.Total = 2, 3
 		open := []*reader{w.subscribed(""), w.subscribed("")}
 		if r := w.connect(""); r.body != "too_many_streams" {
@@ -209,7 +209,7 @@ func TestStreamsAreBounded(t *testing.T) {
 
 // A refusal of an opening that fails takes no place.
 func TestARefusedOpeningLeavesNothing(t *testing.T) {
-	inWorld(t, func(w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		for query, want := range map[string]string{
 			"heartbeat=1ms": "bad_heartbeat", "lifetime=5h": "bad_lifetime", "ops=none": "bad_ops", "name=x": "subscription_not_found",
 		} {

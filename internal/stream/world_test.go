@@ -82,14 +82,14 @@ type world struct {
 }
 
 // inWorld runs a test in a bubble. What it started must have ended when it ends.
-func inWorld(t *testing.T, test func(w *world)) {
+func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "t.db")
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, path)
 		w.start()
 		defer w.stop() // also of a test that fails: what runs would run for ever
-		test(w)
+		test(t, w)
 	})
 }
 

@@ -19,7 +19,6 @@ type health struct{ answered atomic.Int64 } // unix nanoseconds of the last answ
 
 // watch asks the store until ctx is done.
 func (u *Unit) watch(ctx context.Context) error {
-	u.health.answered.Store(u.config.Now().UnixNano())
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
 	for {

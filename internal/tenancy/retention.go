@@ -22,7 +22,7 @@ func (u *Unit) prune(ctx context.Context) error {
 			return nil
 		case <-timer.C:
 		}
-		more, err := u.store.Prune(ctx, u.config.Now().Add(-u.config.Retention), pruneRows)
+		more, err := u.store.Prune(ctx, u.keepFrom(), pruneRows)
 		if err != nil && ctx.Err() == nil {
 			u.config.Logger.Warn("old log rows cannot be removed, trying again", "err", err)
 		}
@@ -32,4 +32,10 @@ func (u *Unit) prune(ctx context.Context) error {
 			timer.Reset(pruneEvery)
 		}
 	}
+}
+
+// keepFrom is the time from which on log rows are kept: for the retention, and
+// until the tail has handed them on, however long an outage keeps it from that.
+func (u *Unit) keepFrom() time.Time {
+	return u.config.Now().Add(-max(u.config.Retention, u.Tail.Lag()))
 }

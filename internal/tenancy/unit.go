@@ -73,6 +73,7 @@ func Open(ctx context.Context, c Config) (_ *Unit, err error) {
 	if err := u.prepare(ctx, entities); err != nil {
 		return nil, errors.Join(err, u.store.Close())
 	}
+	u.health.answered.Store(c.Now().UnixNano())
 	return u, nil
 }
 
