@@ -86,6 +86,22 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// Beyond the contract: a stream can be resumed from the moment it is open, also
+// one that was never told anything.
+func TestResumeOfAStreamThatWasToldNothing(t *testing.T) {
+	s := start(t)
+	ann := s.User("ann")
+	stream := ann.Open("/subscribe/bell")
+	last := stream.Ping().ID
+	stream.Close()
+	ann.Post("/data/bell", `{"id":"missed"}`).Is(201)
+	s.Restart()
+	again := ann.Resume("/subscribe/bell", last)
+	if got := again.Frame().Subject(); got != "missed" {
+		t.Errorf("resumed with row %s, want the one that was written meanwhile", got)
+	}
+}
+
 // A replay of many pages ends in the live stream without a hole, also when
 // nothing is written meanwhile.
 func TestResumeOverManyPages(t *testing.T) {
@@ -261,6 +277,7 @@ func TestCounters(t *testing.T) {
 func TestShutdownEndsStreamsInBand(t *testing.T) {
 	s := start(t)
 	stream := s.User("ann").Open("/subscribe/bell")
+	stream.Ping()
 	s.Stop()
 	rest := stream.End()
 	if len(rest) != 1 || !strings.HasPrefix(rest[0].Raw, "retry: ") || !strings.HasSuffix(rest[0].Raw, "\n: closing, reconnect\n") {

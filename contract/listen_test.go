@@ -44,6 +44,7 @@ func TestScopeUser(t *testing.T) {
 	for range 3 {
 		all.Frame()
 	}
+	unknown.Ping()
 	unknown.Close()
 	for _, b := range unknown.End() {
 		t.Errorf("an anonymous caller's own writes: %q", b.Raw)

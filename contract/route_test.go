@@ -127,6 +127,7 @@ func TestLifetime(t *testing.T) {
 	if got, want := short.Next().Raw, "retry: 2000\n: subscribed entity=bell subscription=rings closing-in=1s\n"; got != want {
 		t.Errorf("preamble:\n got %q\nwant %q", got, want)
 	}
+	short.Ping()
 	if rest := short.End(); len(rest) != 1 || rest[0].Raw != ": closing, reconnect\n" {
 		t.Errorf("ends with %q", rest)
 	}
@@ -139,13 +140,15 @@ func TestLifetime(t *testing.T) {
 	if got := bound.Next().Raw; !strings.Contains(got, "closing-in=1s") && !strings.Contains(got, "closing-in=2s") {
 		t.Errorf("a token with seconds to live opens a stream with %q", got)
 	}
+	bound.Ping()
 	if rest := bound.End(); len(rest) != 1 || rest[0].Raw != ": closing, reconnect\n" {
 		t.Errorf("ends with %q", rest)
 	}
 }
 
 // The route: a heartbeat comes at the asked interval. Beyond the contract it
-// carries a position, so that a client resumes from where it has read to.
+// carries a position, so that a client resumes from where it has read to, and
+// the first one comes at once, so that it can from the start.
 func TestHeartbeat(t *testing.T) {
 	s := start(t)
 	ann := s.User("ann")
