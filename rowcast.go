@@ -22,8 +22,10 @@ import (
 	"github.com/rowcast/rowcast/internal/tenancy"
 )
 
-// drainTime bounds how long a stopping server waits for requests and streams.
-const drainTime = 10 * time.Second
+// drainTime bounds how long a stopping server waits for requests and streams. It
+// is longer than a stream bears a client that does not read (10 s): such a
+// client must not make an orderly stop look like a failed one.
+const drainTime = 15 * time.Second
 
 // Server serves one boot document. All methods are safe for concurrent use; Run
 // or Serve is called once.

@@ -85,6 +85,7 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 }
 
 func (s *Server) listen(srv *http.Server, l net.Listener, public bool) error {
+	defer func() { _ = l.Close() }() // ServeTLS leaves it open when it cannot read the certificate
 	var err error
 	if t := s.document.TLS; public && t.Cert != "" {
 		err = srv.ServeTLS(l, t.Cert, t.Key)
