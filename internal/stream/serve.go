@@ -71,7 +71,7 @@ func (st *Stream) Serve(w http.ResponseWriter, r *http.Request) error {
 	c := &connection{Stream: st, out: out, sub: sub, end: time.NewTimer(lifetime), resuming: place.start.CatchUp}
 	defer c.end.Stop()
 	if err := out.Send(c.preamble(place, lifetime)); err != nil {
-		return nil //nolint:nilerr // the client has gone: there is nobody to tell
+		return nil // the client has gone: there is nobody to tell
 	}
 	c.run(r.Context())
 	return nil

@@ -73,7 +73,6 @@ func Open(ctx context.Context, c Config) (_ *Unit, err error) {
 	if err := u.prepare(ctx, entities); err != nil {
 		return nil, errors.Join(err, u.store.Close())
 	}
-	u.health.answered.Store(c.Now().UnixNano())
 	return u, nil
 }
 
@@ -164,6 +163,7 @@ func (u *Unit) migrate(ctx context.Context, entities []*schema.Entity) error {
 // Run is the unit's life: it returns when ctx is done and everything is closed.
 // Whoever ends ctx has let the streams end before (Unit.Hub.Close).
 func (u *Unit) Run(ctx context.Context) error {
+	u.health.answered.Store(u.config.Now().UnixNano()) // before the log is open, and it may count as ready
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return u.Tail.Run(running) })
 	group.Go(func() error { return u.Hub.Run(running) })
