@@ -68,3 +68,10 @@ func TestSourceConcurrent(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+func BenchmarkSource(b *testing.B) {
+	s := NewSource(nil)
+	for b.Loop() {
+		s.Next()
+	}
+}

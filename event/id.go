@@ -9,8 +9,9 @@ import (
 )
 
 // step bounds the random distance between two ids of one millisecond: far
-// enough that the next id cannot be guessed, near enough never to overflow.
-const step = 1 << 40
+// enough that the next id cannot be guessed, near enough never to overflow. One below a power of 256: the library draws
+// whole bytes until they are below it, some 256 times for the power itself.
+const step = 1<<40 - 1
 
 // Source draws ULIDs that strictly increase within the process, whatever the
 // clock does and however many goroutines ask: an id drawn later is larger.

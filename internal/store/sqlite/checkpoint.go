@@ -11,7 +11,7 @@ import (
 const (
 	// passivePages is the size of the write-ahead log from which its pages are
 	// copied into the file, as far as readers allow.
-	passivePages = 1000
+	passivePages = 4000
 	// truncateWait is how long a TRUNCATE may hold up the writer while it waits
 	// for readers to end their snapshots.
 	truncateWait = 500 * time.Millisecond
