@@ -71,3 +71,36 @@ func TestSendGivesUpOnAClientThatDoesNotRead(t *testing.T) {
 		t.Error("Send still waits for a client that does not read")
 	}
 }
+
+// deadlines records the deadlines that a connection is given.
+type deadlines struct {
+	http.ResponseWriter
+	set []time.Time
+}
+
+func (d *deadlines) Write(p []byte) (int, error) { return len(p), nil }
+func (d *deadlines) FlushError() error           { return nil }
+
+func (d *deadlines) SetWriteDeadline(t time.Time) error {
+	d.set = append(d.set, t)
+	return nil
+}
+
+// The deadline of the last bytes stays, since net/http ends the response after
+// them and would else wait for a client that does not read for ever.
+func TestTheDeadlineOfTheLastBytesStays(t *testing.T) {
+	var d deadlines
+	out := NewWriter(&d, time.Minute)
+	if err := out.Send([]byte(": ping\n\n")); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.set) != 2 || d.set[0].IsZero() || !d.set[1].IsZero() {
+		t.Errorf("Send set %v, want a deadline and none", d.set)
+	}
+	if err := out.End([]byte(": closing\n\n")); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.set) != 3 || d.set[2].IsZero() {
+		t.Errorf("End set %v, want one more deadline", d.set[2:])
+	}
+}
