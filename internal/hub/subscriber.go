@@ -41,7 +41,7 @@ type Subscriber struct {
 	delivered, dropped, replayed, failed atomic.Int64
 }
 
-// Account is a subscriber's counters (C1, Counters, per subscriber).
+// Account is a subscriber's counters (contract: Counters, per subscriber).
 type Account struct {
 	Delivered int64 // enqueued live
 	Dropped   int64 // found the queue full, or came while catching up
