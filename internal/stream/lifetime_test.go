@@ -14,7 +14,7 @@ import (
 
 const closing = ": closing, reconnect\n"
 
-// C1, Frames: a stream lives as long as it said, and ends with the closing comment.
+// A stream lives as long as it said, and ends with the closing comment.
 func TestLifetime(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		r := w.connect("lifetime=90s")
@@ -32,7 +32,7 @@ func TestLifetime(t *testing.T) {
 	})
 }
 
-// DESIGN, section 8: a stream ends with the credential that opened it, also
+// A stream ends with the credential that opened it, also
 // where opening it took a while.
 func TestAStreamDoesNotOutliveItsCredential(t *testing.T) {
 	for name, delay := range map[string]time.Duration{"quick": 0, "slow to open": 2 * time.Second} {

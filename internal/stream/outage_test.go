@@ -10,7 +10,7 @@ import (
 
 const unavailable = "retry: 5000\n: store unavailable, reconnect\n"
 
-// DESIGN, section 8: an EventSource never comes back after a status but 200, so
+// An EventSource never comes back after a status but 200, so
 // an outage is said in-band, with a longer wait; what can be judged without the
 // store is refused as ever.
 func TestOpeningDuringAnOutage(t *testing.T) {
@@ -45,7 +45,7 @@ func TestTheStoreFailsWhileResuming(t *testing.T) {
 	})
 }
 
-// DESIGN, section 2: an outage ends no stream that is live, pings go on, and
+// An outage ends no stream that is live, pings go on, and
 // what is committed meanwhile is told: it is handed on in memory.
 func TestALiveStreamDuringAnOutage(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {

@@ -14,7 +14,7 @@ import (
 	"github.com/rowcast/rowcast/internal/store"
 )
 
-// DESIGN, section 8: a resume begins after what the id stands for, in every
+// A resume begins after what the id stands for, in every
 // form that stood in an id: field, and goes on live without a seam.
 func TestResume(t *testing.T) {
 	for _, c := range []struct {
@@ -129,7 +129,7 @@ func TestEveryIDResumesExactly(t *testing.T) {
 	})
 }
 
-// DESIGN, section 8: an id that stands for no place is said in-band, first, and
+// An id that stands for no place is said in-band, first, and
 // the stream is live from there.
 func TestGaps(t *testing.T) {
 	for _, c := range []struct {

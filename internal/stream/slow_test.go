@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// DESIGN, section 8: a client that takes no bytes for ten seconds is given up,
+// A client that takes no bytes for ten seconds is given up,
 // and nothing of it is left.
 func TestAClientThatDoesNotReadIsGivenUp(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -95,7 +95,7 @@ func TestASlowClientLosesNothing(t *testing.T) {
 	})
 }
 
-// DESIGN, section 8: at shutdown a stream ends in-band, with a wait at random
+// At shutdown a stream ends in-band, with a wait at random
 // so that not all clients come back at once; so do those that are being opened.
 func TestShutdown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {

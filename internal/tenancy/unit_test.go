@@ -208,7 +208,7 @@ func TestTheLogIsKeptForATailThatIsBehind(t *testing.T) {
 	})
 }
 
-// DESIGN, section 6: a unit is not ready while its log is not open, and when its
+// A unit is not ready while its log is not open, and when its
 // store has not answered for ten seconds; a hiccup and lag are no reason.
 func TestReadiness(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
