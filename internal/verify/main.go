@@ -157,20 +157,26 @@ func eachFile(visit func(name string) error) error {
 func vet(ctx context.Context, j job) error { return j.command(ctx, nil, "go", "vet", "./...") }
 
 // test runs all tests, under the race detector where the machine can.
-func test(ctx context.Context, j job) error {
-	args := []string{"test", "-count=1", "-timeout=20m"}
+func test(ctx context.Context, j job) error { return testWith(ctx, j, nil) }
+
+func testWith(ctx context.Context, j job, env []string) error {
+	args := []string{"test", "-count=1", "-timeout=30m"}
 	if race() {
 		args = append(args, "-race")
 	} else {
 		_, _ = fmt.Fprintln(j.log, "no C compiler: the tests run without the race detector")
 	}
-	return j.command(ctx, nil, "go", append(args, "./...")...)
+	return j.command(ctx, env, "go", append(args, "./...")...)
 }
 
-// soak repeats the tests until the time is over; each round has to pass.
+// longer makes the tests that kill servers and throw dice go on for longer.
+var longer = []string{"ROWCAST_KILLS=20", "ROWCAST_CHAOS=2m"}
+
+// soak repeats the tests, the random ones at length, until the time is over;
+// each round has to pass.
 func soak(ctx context.Context, j job) error {
 	for end := time.Now().Add(j.soaktime); time.Now().Before(end); {
-		if err := test(ctx, j); err != nil {
+		if err := testWith(ctx, j, longer); err != nil {
 			return err
 		}
 	}
