@@ -284,3 +284,27 @@ func TestShutdownEndsStreamsInBand(t *testing.T) {
 		t.Errorf("ends with %q", rest)
 	}
 }
+
+// A replay of many pages is whole also right after a restart, before anything
+// new is written: what the log held when the server started is read to its end.
+func TestResumeOverManyPagesAfterARestart(t *testing.T) {
+	s := start(t)
+	ann := s.User("ann")
+	stream := ann.Open("/subscribe/bell")
+	ann.Post("/data/bell", `{"id":"first"}`).Is(201)
+	last := stream.Frame().ID
+	stream.Close()
+	const n = 1700
+	rows := make([]string, n)
+	for i := range rows {
+		rows[i] = fmt.Sprintf(`{"id":"b%04d"}`, i)
+	}
+	ann.Post("/data/bell/bulk", "["+strings.Join(rows, ",")+"]").Is(201)
+	s.Restart()
+	again := ann.Resume("/subscribe/bell", last)
+	for i := range n {
+		if got, want := again.Frame().Subject(), fmt.Sprintf("b%04d", i); got != want {
+			t.Fatalf("frame %d is of row %s, want %s", i, got, want)
+		}
+	}
+}

@@ -37,6 +37,8 @@ func TestRefusals(t *testing.T) {
 		{"lifetime below", "/subscribe/bell?lifetime=10ms", "bad_lifetime", 400, nil},
 		{"lifetime above", "/subscribe/bell?lifetime=4h1s", "bad_lifetime", 400, nil},
 		{"unknown parameter", "/subscribe/bell?beat=1s", "bad_parameter", 400, nil},
+		{"a name given twice", "/subscribe/product?name=rows&name=own", "bad_parameter", 400, nil},
+		{"a query that does not decode", "/subscribe/product?name=rows&x=%zz", "bad_parameter", 400, nil},
 		{"caller cannot read", "/subscribe/diary", "forbidden", 403, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

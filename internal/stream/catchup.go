@@ -25,6 +25,9 @@ func (c *connection) catchUp(ctx context.Context, buf *[]byte, due hub.Due) (sto
 	if c.resuming {
 		since = c.lastEventID
 	}
+	// The hub knows what it was given since the server started; where the log
+	// stood then, only the tail knows.
+	least := c.server.config.Tail.Delivered().Seq
 	for {
 		page, err := c.page(ctx, buf, at)
 		switch {
@@ -44,7 +47,7 @@ func (c *connection) catchUp(ctx context.Context, buf *[]byte, due hub.Due) (sto
 				at, since = page.Upto, ""
 			}
 		}
-		if c.sub.Rejoin(at) {
+		if at.Seq >= least && c.sub.Rejoin(at) {
 			c.resuming = false
 			return at, nil
 		}

@@ -43,6 +43,9 @@ func (s *Server) Open(ctx context.Context, r Request) (*Stream, error) {
 		return nil, err
 	}
 	p, perr := parseParameters(r.RawQuery)
+	if p.unclear {
+		return nil, perr
+	}
 	sub, err := choose(grant.Policy.Entity, p)
 	if err != nil {
 		return nil, err

@@ -24,6 +24,7 @@ const (
 type parameters struct {
 	name        string
 	named       bool
+	unclear     bool // which subscription is meant cannot be read
 	ops         string
 	narrowed    bool
 	heartbeat   time.Duration
@@ -44,8 +45,10 @@ func parseParameters(rawQuery string) (parameters, error) {
 	p := parameters{heartbeat: defaultHeartbeat, lifetime: defaultLifetime}
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
+		p.unclear = true
 		return p, fault.New(fault.BadParameter, "the query string does not decode; percent-encode what is not plain text")
 	}
+	p.unclear = len(query["name"]) > 1
 	var first error
 	for _, name := range sortedKeys(query) {
 		if err := p.read(name, query[name]); err != nil && first == nil {
