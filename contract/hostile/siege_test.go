@@ -70,7 +70,7 @@ entities:
 `
 
 // soon is what "at once" means on a busy machine.
-const soon = 5 * time.Second
+const soon = 15 * time.Second
 
 // siege is a server under attack, and who watches that nothing comes of it.
 type siege struct {

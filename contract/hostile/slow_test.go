@@ -32,7 +32,8 @@ func TestCallersThatAreSlow(t *testing.T) {
 	for range 20 {
 		s.ann.Get("/data/thing/seed").Is(200)
 	}
-	if took := time.Since(began); took > soon {
+	// They hold on for 30 s: who waited for one of them would have waited that long.
+	if took := time.Since(began); took > 25*time.Second {
 		t.Errorf("beside %d slow callers, 20 reads took %s", len(conns)+len(unread), took)
 	}
 	for i, conn := range conns {
