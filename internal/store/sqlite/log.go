@@ -7,6 +7,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/store/guard"
 	"github.com/rowcast/rowcast/schema"
 )
 
@@ -63,7 +64,7 @@ func (c *conn) bindLogRow(st *sqlite3.Stmt, row *store.LogRow, p *plan) error {
 		return err
 	}
 	for i, names := range [...][]string{row.Sent, row.Differs} {
-		c.scratch = appendNames(c.scratch[:0], names)
+		c.scratch = guard.AppendNames(c.scratch[:0], names)
 		if err := st.BindRawText(9+i, c.scratch); err != nil {
 			return err
 		}
@@ -71,7 +72,7 @@ func (c *conn) bindLogRow(st *sqlite3.Stmt, row *store.LogRow, p *plan) error {
 	if err := st.BindText(11, row.Origin); err != nil {
 		return err
 	}
-	c.scratch = appendGuard(c.scratch[:0], p.entity, row.Guard)
+	c.scratch = guard.Append(c.scratch[:0], p.entity, row.Guard)
 	return st.BindRawText(12, c.scratch)
 }
 
@@ -123,7 +124,7 @@ func (r *reader) logRow(st *sqlite3.Stmt) (row *store.LogRow, err error) {
 		return nil, fmt.Errorf("log row %d, differs: %w", row.Seq, err)
 	}
 	if p := r.store.namesOf(row.Entity); p != nil {
-		if row.Guard, err = decodeGuard(st.ColumnText(12), p.byName); err != nil {
+		if row.Guard, err = guard.Decode(st.ColumnText(12), p.byName); err != nil {
 			return nil, fmt.Errorf("log row %d, guard: %w", row.Seq, err)
 		}
 	}
@@ -156,7 +157,7 @@ func (w *words) names(b []byte) ([]string, error) {
 	if list, ok := w.lists[string(b)]; ok {
 		return list, nil
 	}
-	list, err := decodeNames(string(b))
+	list, err := guard.DecodeNames(string(b))
 	if err != nil {
 		return nil, err
 	}

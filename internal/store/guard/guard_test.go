@@ -1,4 +1,4 @@
-package sqlite
+package guard
 
 import (
 	"math"
@@ -12,12 +12,13 @@ import (
 	"github.com/rowcast/rowcast/schema"
 )
 
-var guardEntity = newTestEntity("g", "g",
-	schema.Field{Name: "id", Type: value.ULID},
-	schema.Field{Name: `odd "name"\`, Type: value.String},
-	schema.Field{Name: "n", Type: value.BigInt})
+var guardEntity = &schema.Entity{Name: "g", Table: "g", Fields: []*schema.Field{
+	{Name: "id", Type: value.ULID},
+	{Name: `odd "name"\`, Type: value.String, Index: 1},
+	{Name: "n", Type: value.BigInt, Index: 2},
+}}
 
-var guardFields = newPlan(guardEntity).byName
+var guardFields = map[string]int{"id": 0, `odd "name"\`: 1, "n": 2}
 
 func anyCell() *rapid.Generator[value.Value] {
 	return rapid.OneOf(
@@ -34,8 +35,8 @@ func TestGuardReadsBackExactly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		row := rapid.OneOf(rapid.Just(store.Row(nil)), rapid.SliceOfN(anyCell(), 3, 3))
 		want := store.Guard{Before: row.Draw(t, "before"), After: row.Draw(t, "after")}
-		text := string(appendGuard(nil, guardEntity, want))
-		got, err := decodeGuard(text, guardFields)
+		text := string(Append(nil, guardEntity, want))
+		got, err := Decode(text, guardFields)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -49,7 +50,7 @@ func TestGuardReadsBackExactly(t *testing.T) {
 func TestNamesReadBackExactly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.SliceOf(rapid.String()).Draw(t, "names")
-		got, err := decodeNames(string(appendNames(nil, want)))
+		got, err := DecodeNames(string(AppendNames(nil, want)))
 		if err != nil || !slices.Equal(got, want) {
 			t.Fatalf("got %q, %v, want %q", got, err, want)
 		}
@@ -58,16 +59,16 @@ func TestNamesReadBackExactly(t *testing.T) {
 
 func TestDamagedGuardIsAnError(t *testing.T) {
 	whole := `{"b":{"n":1,"id":"x\u0001\"y"},"a":{"n":{"f":"3ff0000000000000"}}}`
-	if _, err := decodeGuard(whole, guardFields); err != nil {
+	if _, err := Decode(whole, guardFields); err != nil {
 		t.Fatal(err)
 	}
 	for i := range whole {
-		if _, err := decodeGuard(whole[:i], guardFields); err == nil {
+		if _, err := Decode(whole[:i], guardFields); err == nil {
 			t.Errorf("cut at %d: no error", i)
 		}
 	}
 	for _, text := range []string{whole + " ", `{"b":{"n":1.5},"a":null}`, `{"b":{"n":{"f":"x"}},"a":null}`, `{"b":{"n":{"x":"!"}},"a":null}`, `{"b":{"id":"\q"},"a":null}`} {
-		if _, err := decodeGuard(text, guardFields); err == nil {
+		if _, err := Decode(text, guardFields); err == nil {
 			t.Errorf("%s: no error", text)
 		}
 	}
@@ -77,11 +78,11 @@ func FuzzDecodeGuard(f *testing.F) {
 	f.Add(`{"b":null,"a":{"n":1,"id":"x","odd \"name\"\\":{"x":"AAE="}}}`)
 	f.Add(`{"b":{"n":{"t":"/w=="}},"a":null}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		g, err := decodeGuard(text, guardFields)
+		g, err := Decode(text, guardFields)
 		if err != nil {
 			return
 		}
-		again, err := decodeGuard(string(appendGuard(nil, guardEntity, g)), guardFields)
+		again, err := Decode(string(Append(nil, guardEntity, g)), guardFields)
 		if err != nil || !slices.Equal(g.Before, again.Before) || !slices.Equal(g.After, again.After) {
 			t.Fatalf("%v, %v reads back as %v", g, err, again)
 		}

@@ -1,4 +1,8 @@
-package sqlite
+// Package guard is the text form in which a log row keeps cells and names:
+// exact for every value, read by field name, and the same in every driver.
+//
+// Its functions are pure. It may import value, schema and store.
+package guard
 
 import (
 	"encoding/base64"
@@ -16,7 +20,8 @@ import (
 // it is read. A cell is null, a number (Int), a text, or one of {"f": bits in
 // hex}, {"x": blob in base64} and {"t": a text that is not UTF-8, in base64}.
 
-func appendGuard(dst []byte, e *schema.Entity, g store.Guard) []byte {
+// Append appends a guard. Cells that are not at hand are left out.
+func Append(dst []byte, e *schema.Entity, g store.Guard) []byte {
 	dst = append(dst, `{"b":`...)
 	dst = appendCells(dst, e, g.Before)
 	dst = append(dst, `,"a":`...)
@@ -90,7 +95,8 @@ func appendText(dst []byte, s string) []byte {
 	return append(append(dst, s[from:]...), '"')
 }
 
-func appendNames(dst []byte, names []string) []byte {
+// AppendNames appends a JSON list of names.
+func AppendNames(dst []byte, names []string) []byte {
 	dst = append(dst, '[')
 	for i, name := range names {
 		if i > 0 {
@@ -101,9 +107,9 @@ func appendNames(dst []byte, names []string) []byte {
 	return append(dst, ']')
 }
 
-// decodeGuard reads what appendGuard wrote. A field that the schema no longer
+// Decode reads what Append wrote; fields are the positions of the names. A field that the schema no longer
 // has is passed over; one that the guard lacks is not at hand.
-func decodeGuard(text string, fields map[string]int) (g store.Guard, err error) {
+func Decode(text string, fields map[string]int) (g store.Guard, err error) {
 	s := scanner{text: text}
 	s.expect(`{"b":`)
 	g.Before = s.cells(fields)
@@ -113,7 +119,8 @@ func decodeGuard(text string, fields map[string]int) (g store.Guard, err error) 
 	return g, s.end()
 }
 
-func decodeNames(text string) (names []string, err error) {
+// DecodeNames reads what AppendNames wrote.
+func DecodeNames(text string) (names []string, err error) {
 	s := scanner{text: text}
 	s.expect("[")
 	for s.err == nil && !s.skip("]") {

@@ -1,4 +1,4 @@
-package sqlite
+package guard
 
 import (
 	"encoding/base64"
