@@ -40,6 +40,12 @@ func CompileLike(pattern string, fold bool) *Pattern {
 	return p
 }
 
+// Source returns the pattern as it was written.
+func (p *Pattern) Source() string { return p.source }
+
+// Fold reports whether the pattern is one of ilike.
+func (p *Pattern) Fold() bool { return p.fold }
+
 // Match reports whether the text matches.
 func (p *Pattern) Match(text string) bool {
 	end, ok := p.head.prefix(text, p.fold)

@@ -147,9 +147,9 @@ type Dialect interface {
 	Column(f *schema.Field) string
 	// Placeholder returns the text of the n-th bound value, counting from 1.
 	Placeholder(n int) string
-	// Like returns SQL that is true where the column matches the pattern of
-	// the filter grammar; pattern is bound as the n-th value.
-	Like(column string, n int, fold bool) string
+	// Like returns SQL that is true where the column matches the pattern. bind
+	// binds a value and returns its placeholder.
+	Like(column string, p *Pattern, bind func(value.Value) string) string
 	// Has returns SQL of startsWith ("prefix"), endsWith ("suffix") and
 	// contains ("infix"), by bytes, with the text bound as the n-th value. It
 	// is NULL for a NULL column alone: an empty text answers like any other.

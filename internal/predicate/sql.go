@@ -41,7 +41,7 @@ func (w *writer) negatable(negated bool, text string) {
 }
 
 func (c constant) sql(w *writer) {
-	w.WriteString([...]string{"0", "NULL", "1"}[c+1])
+	w.WriteString([...]string{"(1 = 0)", "NULL", "(1 = 1)"}[c+1])
 }
 
 func (g *group) sql(w *writer) {
@@ -104,8 +104,8 @@ func (n *null) sql(w *writer) {
 }
 
 func (m *match) sql(w *writer) {
-	n := w.next(value.OfText(m.pattern.source))
-	w.negatable(m.negated, w.dialect.Like(w.dialect.Column(m.field), n, m.pattern.fold))
+	bind := func(v value.Value) string { return w.dialect.Placeholder(w.next(v)) }
+	w.negatable(m.negated, w.dialect.Like(w.dialect.Column(m.field), m.pattern, bind))
 }
 
 func (h *has) sql(w *writer) {

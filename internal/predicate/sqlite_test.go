@@ -18,8 +18,8 @@ func (testDialect) Column(f *schema.Field) string {
 	return `"` + strings.ReplaceAll(f.Name, `"`, `""`) + `"`
 }
 func (testDialect) Placeholder(n int) string { return fmt.Sprintf("?%d", n) }
-func (testDialect) Like(column string, n int, fold bool) string {
-	return fmt.Sprintf("rowcast_like(?%d, %s, %d)", n, column, map[bool]int{false: 0, true: 1}[fold])
+func (testDialect) Like(column string, p *Pattern, bind func(value.Value) string) string {
+	return fmt.Sprintf("rowcast_like(%s, %s, %d)", bind(value.OfText(p.Source())), column, map[bool]int{false: 0, true: 1}[p.Fold()])
 }
 func (testDialect) Has(kind, column string, n int) string {
 	// Over text, not blobs: SQLite's substr gives NULL for an empty blob. For

@@ -79,9 +79,11 @@ type Reader interface {
 	// Count counts what Where and Deleted select; the rest of the Query is not looked at.
 	Count(e *schema.Entity, q Query) (int64, error)
 
-	// Log returns up to limit log rows above the sequence number, ascending.
+	// Log returns up to limit log rows above the sequence number, ascending, and
+	// none above a number that may still come to be there.
 	Log(after int64, limit int) ([]*LogRow, error)
-	// Head is the position of the last settled log row, pruned or not; Floor that of the last one pruned. Zero when there is none.
+	// Head is the position of the last settled log row, pruned or not; Floor that
+	// of the last one pruned. Zero when there is none. Head may be ErrUnsettled.
 	Head() (Position, error)
 	Floor() (Position, error)
 	// Find returns the sequence number of an event id. The last row pruned is
@@ -182,6 +184,13 @@ var (
 	ErrUnavailable = errors.New("datastore unavailable")
 	ErrClosed      = errors.New("datastore closed")
 	ErrTimeout     = errors.New("query took too long")
+	// ErrUnsettled is returned by Head while a transaction that is still open may
+	// add a row below the last number: ask again shortly.
+	ErrUnsettled = errors.New("the end of the log is not settled yet")
+	// ErrUnknown is returned by Write where the connection broke while the work
+	// was being committed: it stands or it does not. Asking for what it wrote, or
+	// repeating it under the same Idempotency-Key, tells.
+	ErrUnknown = errors.New("whether the write stands is not known")
 )
 
 // ConflictError is a unique constraint that refused a row, a soft-deleted one included: until it is purged it keeps its values.

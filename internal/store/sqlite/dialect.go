@@ -6,6 +6,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/rowcast/rowcast/internal/predicate"
+	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
 )
 
@@ -22,12 +23,12 @@ func (dialect) Placeholder(n int) string { return "?" + strconv.Itoa(n) }
 
 // Like implements predicate.Dialect: SQLite's own LIKE folds ASCII alone and
 // knows no escape without a clause, so the filter grammar's matcher is called.
-func (d dialect) Like(column string, n int, fold bool) string {
+func (dialect) Like(column string, p *predicate.Pattern, bind func(value.Value) string) string {
 	folded := "0"
-	if fold {
+	if p.Fold() {
 		folded = "1"
 	}
-	return "rowcast_like(" + d.Placeholder(n) + ", " + column + ", " + folded + ")"
+	return "rowcast_like(" + bind(value.OfText(p.Source())) + ", " + column + ", " + folded + ")"
 }
 
 // Has implements predicate.Dialect, by bytes: a text function would stop at

@@ -34,6 +34,8 @@ type Harness struct {
 	// it is called with false. Nil: the driver has no such place, and its own
 	// tests say why.
 	FailCommits func(fail bool)
+	// Writers is how many works run side by side; one more waits. Defaults to 1.
+	Writers int
 }
 
 // Run runs the suite; fresh makes a new datastore for each case.

@@ -138,17 +138,25 @@ func abandonedWorkNeverRuns(b *bench) {
 	b.open(Options{})
 	ctx, cancel := context.WithCancel(b.Context())
 	var left error
-	b.must(b.write(func(store.Tx) error {
-		var wg sync.WaitGroup
-		defer wg.Wait()
-		wg.Go(func() {
-			left = b.store.Write(ctx, store.Work{Alone: true, Run: func(_ context.Context, tx store.Tx) error {
-				return add(b, "late", fine)(tx)
-			}})
+	var busy sync.WaitGroup
+	release := make(chan struct{})
+	for range max(b.harness.Writers, 1) {
+		started := make(chan struct{})
+		busy.Go(func() {
+			b.check(b.write(func(store.Tx) error { close(started); <-release; return nil }))
 		})
-		cancel()
-		return nil
-	}))
+		<-started
+	}
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		left = b.store.Write(ctx, store.Work{Alone: true, Run: func(_ context.Context, tx store.Tx) error {
+			return add(b, "late", fine)(tx)
+		}})
+	})
+	cancel()
+	waiting.Wait()
+	close(release)
+	busy.Wait()
 	if !errors.Is(left, context.Canceled) {
 		b.Errorf("error = %v, want context.Canceled", left)
 	}

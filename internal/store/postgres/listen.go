@@ -1,0 +1,193 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Wake-ups say "look again" and nothing more, so that a lost or doubled one is
+// harmless. A notification inside the write's transaction would make every
+// commit of the server wait for every other; so it goes in one of its own.
+const (
+	notifyPause = 5 * time.Millisecond
+	// aliveEvery is how often a silent connection is asked whether it still stands.
+	aliveEvery = 30 * time.Second
+)
+
+func channel(namespace string) string { return fit("rowcast:"+namespace, "") }
+
+// tellOthers notifies other instances of commits, many at a time.
+func (s *Store) tellOthers() {
+	ctx, cancel := s.background()
+	defer cancel()
+	for {
+		select {
+		case <-s.closing:
+			return
+		case <-s.appended:
+		}
+		bounded, done := context.WithTimeout(ctx, defaultDeadline)
+		if _, err := s.db.pool.Exec(bounded, "NOTIFY "+quote(channel(s.config.Namespace))); err != nil && ctx.Err() == nil {
+			s.config.Logger.Debug("other instances cannot be told, they look by themselves", "err", err)
+		}
+		done()
+		if !s.rest(notifyPause) {
+			return
+		}
+	}
+}
+
+// poll looks now and then, for wake-ups that were lost.
+func (s *Store) poll() {
+	for s.rest(s.config.poll) {
+		s.config.Look()
+	}
+}
+
+// rest waits; false once the store is closing.
+func (s *Store) rest(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-s.closing:
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// background is a context that ends when the store closes.
+func (s *Store) background() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.wakes.Go(func() {
+		select {
+		case <-s.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, cancel
+}
+
+// listener holds the one connection that listens, for all stores of a database.
+type listener struct {
+	db     *database
+	config *pgx.ConnConfig
+
+	mu        sync.Mutex
+	interrupt context.CancelFunc // ends a wait, because the stores have changed
+}
+
+func newListener(db *database, config *pgx.ConnConfig) *listener {
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	return &listener{db: db, config: config, interrupt: func() {}}
+}
+
+// again makes the listener look at which stores there are.
+func (l *listener) again() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.interrupt()
+}
+
+// run listens until ctx is done, connecting again where it must.
+func (l *listener) run(ctx context.Context) {
+	wait := retryMin
+	for {
+		connected, err := l.session(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if connected {
+			wait = retryMin
+		}
+		l.db.logger.Warn("the connection that listens for changes of other instances broke, connecting again", "err", err, "wait", wait)
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		wait = min(2*wait, retryMax)
+	}
+}
+
+// session is the life of one connection.
+func (l *listener) session(ctx context.Context) (connected bool, err error) {
+	conn, err := pgx.ConnectConfig(ctx, l.config)
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer cancel()
+		_ = conn.Close(closing)
+	}()
+	heard := map[string]*Store{}
+	for {
+		waiting, stop := context.WithTimeout(ctx, aliveEvery)
+		l.mu.Lock()
+		l.interrupt = stop
+		l.mu.Unlock()
+		if err := l.subscribe(ctx, conn, heard); err != nil {
+			stop()
+			return true, err
+		}
+		note, err := conn.WaitForNotification(waiting)
+		interrupted := waiting.Err() != nil
+		stop()
+		switch {
+		case err == nil && !l.db.own.has(note.PID):
+			if s := heard[note.Channel]; s != nil {
+				s.config.Look()
+			}
+		case err == nil: // our own: whoever had to look has
+		case ctx.Err() != nil || !interrupted:
+			return true, err
+		default:
+			if err := alive(ctx, conn); err != nil {
+				return true, err
+			}
+		}
+	}
+}
+
+// subscribe listens for the stores that there are now. One that is new, or
+// that was missed while there was no connection, looks by itself.
+func (l *listener) subscribe(ctx context.Context, conn *pgx.Conn, heard map[string]*Store) error {
+	now := map[string]*Store{}
+	for _, s := range l.db.members() {
+		now[channel(s.config.Namespace)] = s
+	}
+	for name := range heard {
+		if now[name] == nil {
+			if err := command(ctx, conn, "UNLISTEN "+quote(name)); err != nil {
+				return err
+			}
+			delete(heard, name)
+		}
+	}
+	for name, s := range now {
+		if heard[name] == nil {
+			if err := command(ctx, conn, "LISTEN "+quote(name)); err != nil {
+				return err
+			}
+			s.config.Look()
+		}
+		heard[name] = s
+	}
+	return nil
+}
+
+func alive(ctx context.Context, conn *pgx.Conn) error { return command(ctx, conn, "SELECT 1") }
+
+func command(ctx context.Context, conn *pgx.Conn, sql string) error {
+	bounded, cancel := context.WithTimeout(ctx, defaultDeadline)
+	defer cancel()
+	_, err := conn.Exec(bounded, sql)
+	return err
+}

@@ -1,0 +1,176 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rowcast/rowcast/internal/store"
+)
+
+const (
+	// lockPause is the least time between two looks at pg_locks.
+	lockPause = 5 * time.Millisecond
+	retryMin  = 50 * time.Millisecond
+	retryMax  = time.Second
+)
+
+// holding asks which transactions may be adding to these logs. pg_locks is no
+// table: it shows the present, whatever the snapshot.
+const holding = `SELECT relation::bigint, virtualtransaction, coalesce(pid, 0) FROM pg_locks
+	WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted
+	AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+	AND relation = ANY (SELECT to_regclass(n)::oid FROM unnest($1::text[]) AS n)`
+
+// holders reads who may be adding to this store's log now.
+func (r *reader) holders() (holders, error) {
+	now := holders{}
+	_, err := r.query("read the locks", holding, []any{[]string{r.store.sql.log}}, func(rows pgx.Rows) error {
+		var relation int64
+		var id string
+		var pid int32
+		err := rows.Scan(&relation, &id, &pid)
+		now[id] = pid
+		return err
+	})
+	return now, err
+}
+
+// settle judges what a snapshot shows of the log, and has new gaps looked into.
+func (s *Store) settle(after, frontier int64, rows []*store.LogRow) int {
+	shown, fresh := s.barrier.settle(after, frontier, rows)
+	if fresh {
+		s.db.watch.wake()
+	}
+	return shown
+}
+
+// lockWatch looks into the gaps of all stores of a database. While there is
+// none it does nothing.
+type lockWatch struct {
+	db    *database
+	awake chan struct{}
+}
+
+func newLockWatch(db *database) *lockWatch { return &lockWatch{db: db, awake: make(chan struct{}, 1)} }
+
+func (w *lockWatch) wake() {
+	select {
+	case w.awake <- struct{}{}:
+	default:
+	}
+}
+
+func (w *lockWatch) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.awake:
+		}
+		w.untilDecided(ctx)
+	}
+}
+
+// untilDecided looks again until no gap is left.
+func (w *lockWatch) untilDecided(ctx context.Context) {
+	wait, failing := lockPause, retryMin
+	for {
+		left, err := w.round(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			w.db.logger.Warn("the locks of the change log cannot be read, trying again", "err", err)
+			wait, failing = failing, min(2*failing, retryMax)
+		case !left:
+			return
+		default:
+			wait, failing = lockPause, retryMin
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// round reads the locks once for all stores and decides what can be decided.
+func (w *lockWatch) round(ctx context.Context) (left bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, defaultDeadline)
+	defer cancel()
+	open := map[*Store][]*gap{}
+	var logs []string
+	for _, s := range w.db.members() {
+		if gaps := s.barrier.undecided(); len(gaps) > 0 {
+			open[s] = gaps
+			logs = append(logs, s.sql.log)
+		}
+	}
+	if len(open) == 0 {
+		return false, nil
+	}
+	now, err := w.read(ctx, logs)
+	if err != nil {
+		return true, err
+	}
+	for s, gaps := range open {
+		ripe := s.barrier.note(gaps, now)
+		if left = left || len(ripe) < len(gaps); len(ripe) == 0 {
+			continue
+		}
+		if err := s.reread(ctx, ripe); err != nil {
+			return true, err
+		}
+		s.config.Look()
+	}
+	return left, nil
+}
+
+// read returns the holders of all these logs together: one of another tenant
+// that is named here too only makes a gap wait a moment longer.
+func (w *lockWatch) read(ctx context.Context, logs []string) (holders, error) {
+	now := holders{}
+	rows, err := w.db.pool.Query(ctx, holding, logs)
+	if err == nil {
+		_, err = drain(rows, func(r pgx.Rows) error {
+			var relation int64
+			var id string
+			var pid int32
+			err := r.Scan(&relation, &id, &pid)
+			now[id] = pid
+			return err
+		})
+	}
+	if err != nil {
+		return nil, fail("read the locks", err)
+	}
+	return now, nil
+}
+
+// reread looks once more, in a snapshot of its own, at gaps that nobody can fill
+// any more.
+func (s *Store) reread(ctx context.Context, ripe []*gap) error {
+	var lo, hi, there []int64
+	for _, g := range ripe {
+		lo, hi = append(lo, g.lo), append(hi, g.hi)
+	}
+	rows, err := s.db.pool.Query(ctx, s.sql.refill, lo, hi)
+	if err == nil {
+		_, err = drain(rows, func(r pgx.Rows) error {
+			var n int64
+			err := r.Scan(&n)
+			there = append(there, n)
+			return err
+		})
+	}
+	if err != nil {
+		return fail("look again at missing numbers", err)
+	}
+	s.barrier.decide(ripe, there)
+	return nil
+}

@@ -1,0 +1,123 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rowcast/rowcast/internal/store"
+)
+
+var errReaderEnded = errors.New("this reader was used after its View or Write had ended")
+
+// reader implements store.Reader on a connection that is in a transaction. It
+// belongs to one goroutine.
+type reader struct {
+	store *Store
+	ctx   context.Context // of the statements: the transaction's own, never a request's alone
+	conn  *pgxpool.Conn   // nil once the transaction has ended
+	// before is sent ahead of the next statement, in the same round trip.
+	before []statement
+	lock   string // " FOR UPDATE" in a transaction that writes
+	// frontier is up to where the log was settled before this snapshot; -1 in a
+	// transaction that writes, which sees what it sees.
+	frontier int64
+	// lost is the error that took the transaction away: all that comes after it
+	// would fail with a worse one.
+	lost error
+}
+
+// statement is one statement with its arguments.
+type statement struct {
+	sql  string
+	args []any
+}
+
+var _ store.Reader = (*reader)(nil)
+
+// query runs a statement and calls each for its rows. It returns how many rows
+// it found or changed.
+func (r *reader) query(attempt, sql string, args []any, each func(pgx.Rows) error) (int64, error) {
+	if r.conn == nil {
+		return 0, errReaderEnded
+	}
+	if r.lost != nil {
+		return 0, r.lost
+	}
+	n, err := r.send(sql, args, each)
+	if err == nil {
+		return n, nil
+	}
+	err = fail(attempt, err)
+	var own rowError
+	if !errors.As(err, &own) {
+		r.lost = err
+	}
+	return 0, err
+}
+
+// rowError is an error of whoever reads the rows: the transaction stands.
+type rowError struct{ error }
+
+func (e rowError) Unwrap() error { return e.error }
+
+func (r *reader) send(sql string, args []any, each func(pgx.Rows) error) (n int64, err error) {
+	if len(r.before) == 0 {
+		rows, err := r.conn.Query(r.ctx, sql, args...)
+		if err != nil {
+			return 0, err
+		}
+		return drain(rows, each)
+	}
+	batch := &pgx.Batch{}
+	for _, s := range r.before {
+		batch.Queue(s.sql, s.args...)
+	}
+	batch.Queue(sql, args...)
+	sent := len(r.before)
+	r.before = nil
+	results := r.conn.SendBatch(r.ctx, batch)
+	defer func() {
+		if closed := results.Close(); err == nil {
+			err = closed
+		}
+	}()
+	for range sent {
+		if _, err := results.Exec(); err != nil {
+			return 0, err
+		}
+	}
+	rows, err := results.Query()
+	if err != nil {
+		return 0, err
+	}
+	return drain(rows, each)
+}
+
+func drain(rows pgx.Rows, each func(pgx.Rows) error) (int64, error) {
+	defer rows.Close()
+	var first error
+	for rows.Next() {
+		if each != nil && first == nil {
+			if err := each(rows); err != nil {
+				first = rowError{err}
+			}
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return 0, err
+	}
+	return rows.CommandTag().RowsAffected(), first
+}
+
+// code returns the SQLSTATE that took the transaction away, or "".
+func (r *reader) constraint(err error) (name string, ok bool) {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) || pg.Code != codeUnique {
+		return "", false
+	}
+	return pg.ConstraintName, true
+}

@@ -1,0 +1,126 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rowcast/rowcast/internal/store"
+)
+
+// Numbered files, each one version of the log's own tables. A step only adds,
+// so that the release before still reads and writes what the newest made.
+//
+//go:embed system/*.sql
+var systemFiles embed.FS
+
+// step takes the system tables one version further.
+type step struct {
+	name string
+	sql  string
+}
+
+func systemSteps() ([]step, error) {
+	names, err := fs.Glob(systemFiles, "system/*.sql")
+	if err != nil {
+		return nil, fmt.Errorf("list the system tables: %w", err)
+	}
+	steps := make([]step, len(names))
+	for i, name := range names {
+		sql, err := fs.ReadFile(systemFiles, name)
+		if err != nil {
+			return nil, fmt.Errorf("read the system tables: %w", err)
+		}
+		steps[i] = step{name: name, sql: string(sql)}
+	}
+	return steps, nil
+}
+
+// upgradeSystem makes the namespace and brings the system tables to the last
+// step, or refuses those of a newer release. All or nothing, one instance at a
+// time.
+func (s *Store) upgradeSystem(ctx context.Context, steps []step) error {
+	return s.alone(ctx, func(ctx context.Context) error {
+		return s.transaction(ctx, func(tx pgx.Tx) error { return s.applySteps(ctx, tx, steps) })
+	})
+}
+
+func (s *Store) applySteps(ctx context.Context, tx pgx.Tx, steps []step) error {
+	if err := s.namespace(ctx, tx); err != nil {
+		return err
+	}
+	exec := func(what, sql string, args ...any) error {
+		if _, err := tx.Exec(ctx, sql, args...); err != nil {
+			return fail(what, err)
+		}
+		return nil
+	}
+	if err := exec("create the system tables", "CREATE TABLE IF NOT EXISTS "+s.sql.meta+` (name text COLLATE "C" PRIMARY KEY, number bigint NOT NULL, text text NOT NULL)`); err != nil {
+		return err
+	}
+	if err := exec("create the system tables", "INSERT INTO "+s.sql.meta+" VALUES ('version', 0, '') ON CONFLICT DO NOTHING"); err != nil {
+		return err
+	}
+	var version int
+	if err := tx.QueryRow(ctx, "SELECT number FROM "+s.sql.meta+" WHERE name = 'version'").Scan(&version); err != nil {
+		return fail("read the version of the system tables", err)
+	}
+	if version > len(steps) {
+		return fmt.Errorf("the system tables are of version %d and this release knows %d: run the newer release, or restore a backup from before it ran", version, len(steps))
+	}
+	if version == len(steps) {
+		return nil
+	}
+	// The files name no namespace.
+	if err := exec("choose the namespace", "SET LOCAL search_path TO "+quote(s.config.Namespace)); err != nil {
+		return err
+	}
+	for _, step := range steps[version:] {
+		if err := exec("apply "+step.name, step.sql); err != nil {
+			return err
+		}
+	}
+	return exec("write the version of the system tables", "UPDATE "+s.sql.meta+" SET number = $1 WHERE name = 'version'", len(steps))
+}
+
+// namespace makes the PostgreSQL schema where it is missing. A role that may
+// not create one can be given it ready-made.
+func (s *Store) namespace(ctx context.Context, tx pgx.Tx) error {
+	var there bool
+	if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)", s.config.Namespace).Scan(&there); err != nil {
+		return fail("look for the namespace", err)
+	}
+	if there {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, "CREATE SCHEMA "+quote(s.config.Namespace)); err != nil {
+		return fail("create the namespace; where the role may not, let its owner run CREATE SCHEMA "+quote(s.config.Namespace)+" AUTHORIZATION the role", err)
+	}
+	return nil
+}
+
+// Secret implements store.Store.
+func (s *Store) Secret(ctx context.Context, name string) (secret []byte, err error) {
+	made := make([]byte, 32)
+	if _, err := rand.Read(made); err != nil {
+		return nil, fmt.Errorf("secret %s: %w", name, err)
+	}
+	err = s.Write(ctx, store.Work{Run: func(_ context.Context, t store.Tx) error {
+		w, ok := t.(*tx)
+		if !ok {
+			return errors.New("secret: not a transaction of this driver")
+		}
+		// The one who was faster is waited for.
+		if _, err := w.query("keep a secret", s.sql.keepSecret, []any{name, made}, nil); err != nil {
+			return err
+		}
+		_, err := w.query("read a secret", s.sql.secret, []any{name}, func(rows pgx.Rows) error { return rows.Scan(&secret) })
+		return err
+	}})
+	return secret, err
+}

@@ -1,0 +1,193 @@
+package postgres
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/value"
+	"github.com/rowcast/rowcast/schema"
+)
+
+// tx implements store.Tx.
+type tx struct {
+	reader
+	begin   []statement
+	pending []*store.LogRow // appended, and not sent yet
+	logged  []*store.LogRow // appended and sent
+}
+
+var _ store.Tx = (*tx)(nil)
+
+// Insert implements store.Tx. A conflict is no error to PostgreSQL, so that the
+// transaction stands and the work may go on.
+func (t *tx) Insert(e *schema.Entity, row store.Row) error {
+	p := t.store.plan(e)
+	if len(row) != len(p.columns) {
+		return fmt.Errorf("insert into %s: %d cells for %d fields", e.Table, len(row), len(p.columns))
+	}
+	drawing := row[e.ID].IsNull()
+	if drawing && !p.drawn {
+		return fmt.Errorf("insert into %s: the id is NULL", e.Table)
+	}
+	for i, f := range e.Fields {
+		if err := fits(f, row[i]); err != nil {
+			return fmt.Errorf("insert into %s: %w", e.Table, err)
+		}
+	}
+	if drawing {
+		return t.draw(p, row)
+	}
+	if p.drawn {
+		if _, err := t.query("insert into "+e.Table, p.advance, []any{row[e.ID].Int()}, nil); err != nil {
+			return err
+		}
+	}
+	n, err := t.query("insert into "+e.Table, p.insert, cells(row), nil)
+	if err == nil && n == 0 {
+		return t.conflict(p, row)
+	}
+	return err
+}
+
+// fits refuses a cell before it is sent: an error of the server would take the
+// transaction with it.
+func fits(f *schema.Field, v value.Value) error {
+	switch class := v.Class(); {
+	case class == value.Null:
+		return nil
+	case class != f.Type.Class():
+		return fmt.Errorf("field %s: a value of another class, or none at hand", f.Name)
+	case class == value.Float && math.IsNaN(v.Float()):
+		return fmt.Errorf("field %s: not a number", f.Name)
+	case class == value.Text && strings.IndexByte(v.Text(), 0) >= 0:
+		return fmt.Errorf("field %s: a text with NUL, which PostgreSQL cannot keep", f.Name)
+	}
+	return nil
+}
+
+// draw inserts a row whose id the database draws.
+func (t *tx) draw(p *plan, row store.Row) error {
+	e := p.entity
+	rest := make([]value.Value, 0, len(row))
+	for i, v := range row {
+		if i != e.ID {
+			rest = append(rest, v)
+		}
+	}
+	var id int64
+	n, err := t.query("insert into "+e.Table, p.insertDrawn, cells(rest), func(rows pgx.Rows) error { return rows.Scan(&id) })
+	switch {
+	case err != nil:
+		return err
+	case n == 0:
+		return t.conflict(p, row)
+	case e.Fields[e.ID].Type == value.Integer && id > math.MaxInt32:
+		return fmt.Errorf("insert into %s: the numbers of an int id are used up; declare the id as bigint", e.Table)
+	}
+	row[e.ID] = value.OfInt(id)
+	return nil
+}
+
+// conflict finds the field whose value another row has.
+func (t *tx) conflict(p *plan, row store.Row) error {
+	found := &store.ConflictError{Entity: p.entity, Field: -1}
+	fields := append([]int{p.entity.ID}, p.unique...)
+	var s selection
+	for i, f := range fields {
+		s.add([]string{"SELECT ", ", "}[min(i, 1)], "EXISTS (SELECT 1 FROM ", p.table, " WHERE ", p.columns[f], " = ")
+		s.arg(row[f])
+		s.add(")")
+	}
+	_, err := t.query("insert into "+p.entity.Table, s.String(), cells(s.args), func(rows pgx.Rows) error {
+		for i, raw := range rows.RawValues() {
+			if raw[0] != 0 && found.Field < 0 {
+				found.Field = fields[i]
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return found
+}
+
+// Update implements store.Tx.
+func (t *tx) Update(e *schema.Entity, row store.Row, fields []int) error {
+	if len(fields) == 0 {
+		return nil
+	}
+	p := t.store.plan(e)
+	var s selection
+	s.add("UPDATE ", p.table, " SET ")
+	for i, f := range fields {
+		if err := fits(e.Fields[f], row[f]); err != nil {
+			return fmt.Errorf("update %s: %w", e.Table, err)
+		}
+		if i > 0 {
+			s.add(", ")
+		}
+		s.add(p.columns[f], " = ")
+		s.arg(row[f])
+	}
+	s.add(" WHERE ", p.id, " = ")
+	s.arg(row[e.ID])
+	if p.indexed(fields) {
+		return t.guarded(p, s.String(), cells(s.args))
+	}
+	return t.changed(t.query("update "+e.Table, s.String(), cells(s.args), nil))
+}
+
+// indexed reports whether a change of the fields can meet a unique constraint.
+func (p *plan) indexed(fields []int) bool {
+	for _, f := range fields {
+		if p.entity.Fields[f].Unique || f == p.entity.ID {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *tx) changed(n int64, err error) error {
+	if err == nil && n == 0 {
+		return store.ErrNotFound
+	}
+	return err
+}
+
+// guarded runs an update behind a savepoint, so that a conflict leaves the
+// transaction standing.
+func (t *tx) guarded(p *plan, sql string, args []any) error {
+	t.before = append(t.before, statement{sql: "SAVEPOINT work"})
+	n, err := t.query("update "+p.entity.Table, sql, args, nil)
+	if name, ok := t.constraint(err); ok {
+		t.lost = nil
+		if _, err := t.query("roll back to a savepoint", "ROLLBACK TO SAVEPOINT work", nil, nil); err != nil {
+			return err
+		}
+		return &store.ConflictError{Entity: p.entity, Field: p.conflicting(name)}
+	}
+	if err == nil {
+		t.before = append(t.before, statement{sql: "RELEASE SAVEPOINT work"})
+	}
+	return t.changed(n, err)
+}
+
+// conflicting returns the field that a unique index of rowcast's is on.
+func (p *plan) conflicting(constraint string) int {
+	for _, f := range p.unique {
+		if newIndex(p.entity, []int{f}, true).name == constraint {
+			return f
+		}
+	}
+	return -1
+}
+
+// Delete implements store.Tx.
+func (t *tx) Delete(e *schema.Entity, id value.Value) error {
+	return t.changed(t.query("delete from "+e.Table, t.store.plan(e).remove, []any{cell{id}}, nil))
+}
