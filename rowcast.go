@@ -17,8 +17,10 @@ import (
 	"github.com/rowcast/rowcast/internal/auth"
 	"github.com/rowcast/rowcast/internal/boot"
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/store/postgres"
 	"github.com/rowcast/rowcast/internal/store/sqlite"
 	"github.com/rowcast/rowcast/internal/stream"
+	"github.com/rowcast/rowcast/internal/tail"
 	"github.com/rowcast/rowcast/internal/tenancy"
 )
 
@@ -35,6 +37,7 @@ type Server struct {
 	logger   *slog.Logger
 	auth     *auth.Authenticator
 	units    tenancy.Registry
+	cluster  *postgres.Cluster // what datastores on one PostgreSQL share
 	metrics  *admin.Metrics
 	handler  http.Handler
 	ready    chan struct{}
@@ -51,7 +54,7 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 	if len(refusals) > 0 {
 		return nil, refusals
 	}
-	s := &Server{config: c, document: doc, logger: c.Logger, ready: make(chan struct{})}
+	s := &Server{config: c, document: doc, logger: c.Logger, cluster: postgres.NewCluster(), ready: make(chan struct{})}
 	if s.logger == nil {
 		s.logger = newLogger(doc.Log)
 	}
@@ -106,16 +109,27 @@ func (s *Server) unitConfig(t *boot.Tenant, datastore, origin string, limit *str
 		// A source for each unit: ids must not tell one tenant how busy another is.
 		IDs: event.NewSource(s.config.Now), Retention: s.document.Events.Retention, MaxRows: limits.Rows, MaxQuery: limits.Query,
 		Limit: limit, Logger: s.logger, Now: s.config.Now,
-		Driver: func(ctx context.Context, committed func([]*store.LogRow)) (store.Store, error) {
-			opened, err := sqlite.Open(ctx, sqlite.Config{
-				Path: where.Path, QueryTimeout: limits.Query, Committed: committed, Logger: s.logger,
-			})
+		Driver: func(ctx context.Context, follow *tail.Tail) (store.Store, error) {
+			opened, err := s.openStore(ctx, where, follow)
 			if err != nil {
 				return nil, err
 			}
 			return s.metrics.Store(opened, t.Name, datastore), nil
 		},
 	}
+}
+
+// openStore opens a datastore. SQLite hands over what it commits; PostgreSQL,
+// which others write to as well, has its log read.
+func (s *Server) openStore(ctx context.Context, where boot.Datastore, follow *tail.Tail) (store.Store, error) {
+	query := s.document.Limits.Query
+	if where.Driver == "postgres" {
+		return s.cluster.Open(ctx, postgres.Config{
+			URL: where.URL, ListenURL: where.ListenURL, Namespace: where.Namespace, MaxConns: where.MaxConns,
+			QueryTimeout: query, Committed: follow.Expect, Look: follow.Look, Logger: s.logger,
+		})
+	}
+	return sqlite.Open(ctx, sqlite.Config{Path: where.Path, QueryTimeout: query, Committed: follow.Offer, Logger: s.logger})
 }
 
 // Handler serves HTTP: REST, streams, probes, metrics. It answers while Run runs.

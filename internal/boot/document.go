@@ -7,7 +7,8 @@
 //     nothing is accepted and ignored.
 //   - No refusal and no warning shows a secret.
 //   - A Document that Load returns without refusals can be served: paths are
-//     resolved, every policy is compiled, no two datastores share a file.
+//     resolved, every policy is compiled, no two datastores share a file or a
+//     namespace of one database.
 //
 // A Document is not changed after Load and is safe for concurrent use. Load
 // touches no database and no network. The package may import value, document,
@@ -60,10 +61,14 @@ type Tenant struct {
 
 // Datastore is where rows of a tenant are kept.
 type Datastore struct {
-	Name   string
-	Driver string // sqlite
-	Path   string // of the database file, absolute
-	Pos    document.Pos
+	Name      string
+	Driver    string // sqlite or postgres
+	Path      string // sqlite: of the database file, absolute
+	URL       string // postgres: of the database, with its password
+	ListenURL string // postgres: the same past a pooler. Defaults to URL
+	Namespace string // postgres: the PostgreSQL schema of this datastore alone
+	MaxConns  int    // postgres: connections of all datastores of one URL. Defaults to 10
+	Pos       document.Pos
 }
 
 // Events says how long changes can be resumed from.

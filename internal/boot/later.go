@@ -20,17 +20,21 @@ var (
 			"targets": "events.targets is not served by this version, which delivers no webhooks; remove the key",
 		},
 	}
-	datastoreShape = document.Shape{
+	// anyDatastoreShape finds the driver, which decides what the other keys are.
+	anyDatastoreShape = document.Shape{What: "a datastore", Keys: []string{"driver", "path", "url", "listenurl", "namespace", "maxconns"}}
+	sqliteShape       = document.Shape{
 		What: "a datastore",
 		Keys: []string{"driver", "path"},
 		Refused: map[string]string{
-			"url":       "url goes with a driver that this version does not serve; remove the key and give a path",
-			"listenurl": "listenurl goes with a driver that this version does not serve; remove the key",
-			"namespace": "namespace goes with a driver that this version does not serve; remove the key",
-			"maxconns":  "maxconns goes with a driver that this version does not serve; remove the key",
+			"url":       "url goes with driver postgres; remove the key, or the path and write driver: postgres",
+			"listenurl": "listenurl goes with driver postgres; remove the key",
+			"namespace": "namespace goes with driver postgres; remove the key",
+			"maxconns":  "maxconns goes with driver postgres; remove the key",
 		},
 	}
+	postgresShape = document.Shape{
+		What:    "a datastore",
+		Keys:    []string{"driver", "url", "listenurl", "namespace", "maxconns"},
+		Refused: map[string]string{"path": "path goes with driver sqlite; remove the key, or write driver: sqlite and no url"},
+	}
 )
-
-// laterDrivers are known by name, so that the refusal can say so.
-var laterDrivers = []string{"postgres"}

@@ -10,7 +10,7 @@ import (
 )
 
 // secretKeys are the keys whose values no refusal may show.
-var secretKeys = []string{"secret", "key"}
+var secretKeys = []string{"secret", "key", "url", "listenurl"}
 
 // Load reads the boot document at path and everything it names. env looks up
 // the environment (os.LookupEnv). Where anything is refused, the Document is nil

@@ -22,6 +22,11 @@ func instead(part, other string) string {
 	return strings.Replace(valid, part, other, 1)
 }
 
+// onPostgres puts the least document's datastore on PostgreSQL.
+func onPostgres(keys string) string {
+	return instead("{driver: sqlite, path: data/t1.db}", "{driver: postgres, "+keys+"}")
+}
+
 const jwtLine = `jwt: [{secret: "0123456789abcdef0123456789abcdef"}]`
 
 func TestRefusals(t *testing.T) {
@@ -82,9 +87,21 @@ func TestRefusals(t *testing.T) {
 		{"no datastore", instead("    datastores:\n      main: {driver: sqlite, path: data/t1.db}\n", "    datastores: {}\n"), []string{"6:17: no datastore is declared"}},
 		{"datastore's name", instead("      main:", "      Main:"), []string{"7:7: not a datastore's name", "schema.yaml:2:5: entity note lives in datastore \"main\""}},
 		{"entity of another datastore", instead("      main:", "      store:"), []string{"schema.yaml:2:5: entity note lives in datastore \"main\", which tenant t1 does not declare"}},
-		{"postgres", instead("{driver: sqlite, path: data/t1.db}", `{driver: postgres, url: "postgres://localhost/x", namespace: t1}`), []string{"7:22: driver postgres is not served by this version"}},
+		{"postgres without a url", onPostgres(`namespace: t1`), []string{"7:13: url is missing"}},
+		{"postgres without a namespace", onPostgres(`url: "postgres://localhost/x"`), []string{"7:13: namespace is missing"}},
+		{"postgres with a path", onPostgres(`url: "postgres://localhost/x", namespace: t1, path: x`), []string{"7:78: path goes with driver sqlite"}},
+		{"a url of another database", onPostgres(`url: "mysql://localhost/x", namespace: t1`), []string{"7:37: not the URL of a PostgreSQL database"}},
+		{"a url that cannot be read", onPostgres(`url: "postgres://u:p@localhost:x/x", namespace: t1`), []string{"7:37: the URL of the database cannot be read"}},
+		{"a namespace of PostgreSQL's own", onPostgres(`url: "postgres://localhost/x", namespace: pg_shop`), []string{"7:74: not a namespace"}},
+		{"too few connections", onPostgres(`url: "postgres://localhost/x", namespace: t1, maxconns: 1`), []string{"7:88: expected a whole number"}},
+		{"two datastores of one namespace", onPostgres(`url: "postgres://u:p@localhost/x", namespace: t1`) +
+			"  t2:\n    schema: schema.yaml\n    datastores: {main: {driver: postgres, url: \"postgres://v:q@LOCALHOST:5432/x\", namespace: t1}}\n",
+			[]string{"10:94: the namespace is that of the datastore in line 7 (tenant t1)"}},
+		{"two pools of one url", onPostgres(`url: "postgres://u:p@localhost/x", namespace: t1`) +
+			"  t2:\n    schema: schema.yaml\n    datastores: {main: {driver: postgres, url: \"postgres://u:p@localhost/x\", namespace: t2, maxconns: 5}}\n",
+			[]string{"10:89: the datastore in line 7 (tenant t1) has the same url"}},
 		{"unknown driver", instead("driver: sqlite", "driver: mysql"), []string{`7:22: driver: "mysql"`}},
-		{"sqlite with a url", instead("path: data/t1.db", "path: data/t1.db, url: x"), []string{"7:48: url goes with a driver"}},
+		{"sqlite with a url", instead("path: data/t1.db", "path: data/t1.db, url: x"), []string{"7:48: url goes with driver postgres"}},
 		{"no path", instead(", path: data/t1.db", ""), []string{"7:13: path is missing"}},
 		{"path is a folder", instead("data/t1.db", "."), []string{"7:36: the path is a folder"}},
 		{"in memory", instead("data/t1.db", `":memory:"`), []string{"7:36: the path names no file"}},
@@ -230,6 +247,7 @@ func TestWhatLooksOddAndIsFine(t *testing.T) {
 		"anonymous alone":              instead(jwtLine, "anonymous: {}"),
 		"a dollar that is just itself": instead("data/t1.db", `"data/$t1$.db"`),
 		"a key file":                   instead(jwtLine, "jwt: [{publickey: id.pem}]"),
+		"PostgreSQL":                   onPostgres(`url: "postgres://u:p@localhost/x", listenurl: "postgres://u:p@localhost:6432/x", namespace: t1, maxconns: 20`),
 		"key set on loopback":          instead(jwtLine, `jwt: [{jwks: "http://127.0.0.1:9/keys"}]`),
 	} {
 		t.Run(name, func(t *testing.T) {

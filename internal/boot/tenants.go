@@ -3,7 +3,6 @@ package boot
 import (
 	"os"
 	"regexp"
-	"slices"
 
 	"github.com/rowcast/rowcast/internal/document"
 )
@@ -34,13 +33,13 @@ func (l *loader) tenantNodes(m document.Map) []document.Member {
 }
 
 func (l *loader) readTenants(members []document.Member) {
-	files := openFiles{}
+	places := places{}
 	for i, member := range members {
 		t := &l.doc.Tenants[i]
 		m := member.Value.Map(&l.refusals, document.Shape{What: "a tenant", Keys: []string{"schema", "datastores"}})
 		stores := m.Need("datastores", "write datastores: {main: {driver: sqlite, path: ./data/main.db}}")
 		for _, store := range stores.Members(&l.refusals) {
-			l.readDatastore(t, store, &files)
+			l.readDatastore(t, store, &places)
 		}
 		if stores.Kind() == document.Mapping && len(t.Datastores) == 0 && len(stores.Members(&l.refusals)) == 0 {
 			l.refusals.Add(stores.Refusal("no datastore is declared; add main: {driver: sqlite, path: ./data/main.db}"))
@@ -51,39 +50,55 @@ func (l *loader) readTenants(members []document.Member) {
 	}
 }
 
-func (l *loader) readDatastore(t *Tenant, member document.Member, files *openFiles) {
+func (l *loader) readDatastore(t *Tenant, member document.Member, taken *places) {
 	name := member.Key.Raw()
 	if !datastoreName.MatchString(name) || len(name) > maxName {
 		l.refusals.Add(member.Key.Refusal("not a datastore's name; write lower-case letters, digits and underscores, such as main"))
 	}
 	// Even one that is refused is declared: entities that name it are not to blame.
 	t.Datastores[name] = Datastore{Name: name}
-	if driver := driverOf(member.Value); slices.Contains(laterDrivers, driver.Raw()) {
-		l.refusals.Add(driver.Refusal("driver %s is not served by this version; write driver: sqlite and a path", driver.Raw()))
-		return
+	var store Datastore
+	var ok bool
+	if driverOf(member.Value) == "postgres" {
+		store, ok = l.readPostgres(t, member.Value, &taken.databases)
+	} else {
+		store, ok = l.readSQLite(t, member.Value, &taken.files)
 	}
-	m := member.Value.Map(&l.refusals, datastoreShape)
-	driver, known := m.Need("driver", "write driver: sqlite").OneOf(&l.refusals, "sqlite")
-	node := m.Need("path", "name the database file; it is made at first start")
-	path, given := node.Text(&l.refusals)
-	if !known || !given {
-		return
+	if ok {
+		store.Name = name
+		t.Datastores[name] = store
 	}
-	resolved, problem := l.databaseFile(path)
-	if problem == "" {
-		problem = files.claim(resolved, t.Name, node)
-	}
-	if problem != "" {
-		l.refusals.Add(node.Refusal("%s", problem))
-		return
-	}
-	t.Datastores[name] = Datastore{Name: name, Driver: driver, Path: resolved, Pos: node.Pos}
+}
+
+// places knows what the datastores read so far have for themselves.
+type places struct {
+	files     openFiles
+	databases databases
 }
 
 // driverOf looks ahead at the driver, which decides what the other keys are.
-func driverOf(node *document.Node) *document.Node {
+func driverOf(node *document.Node) string {
 	var ignored document.Refusals
-	return node.Map(&ignored, datastoreShape).Get("driver")
+	return node.Map(&ignored, anyDatastoreShape).Get("driver").Raw()
+}
+
+func (l *loader) readSQLite(t *Tenant, node *document.Node, files *openFiles) (Datastore, bool) {
+	m := node.Map(&l.refusals, sqliteShape)
+	driver, known := m.Need("driver", "write driver: sqlite").OneOf(&l.refusals, "sqlite", "postgres")
+	pathNode := m.Need("path", "name the database file; it is made at first start")
+	path, given := pathNode.Text(&l.refusals)
+	if !known || !given {
+		return Datastore{}, false
+	}
+	resolved, problem := l.databaseFile(path)
+	if problem == "" {
+		problem = files.claim(resolved, t.Name, pathNode)
+	}
+	if problem != "" {
+		l.refusals.Add(pathNode.Refusal("%s", problem))
+		return Datastore{}, false
+	}
+	return Datastore{Driver: driver, Path: resolved, Pos: pathNode.Pos}, true
 }
 
 func (l *loader) databaseFile(path string) (resolved, problem string) {

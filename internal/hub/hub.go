@@ -41,6 +41,7 @@ type Hub struct {
 
 	position  atomic.Pointer[store.Position] // everything up to here has been offered to everybody
 	begun     atomic.Pointer[store.Position] // the end of the batch being offered, or of the one before
+	epoch     atomic.Int64                   // how often the log was replaced
 	opened    atomic.Int64
 	published atomic.Int64
 	gone      totals // of subscribers that have left
@@ -70,6 +71,7 @@ func New(now func() time.Time) *Hub {
 type Start struct {
 	From    store.Position // it is told what stands in the log after this (see Subscriber.From)
 	CatchUp bool           // some of that may lie in the past: read the log first
+	Epoch   int64          // Hub.Epoch, asked before From was found
 }
 
 // Register adds a subscriber. It reports false once the hub is closing.
@@ -96,7 +98,27 @@ func (h *Hub) Register(v *View, start Start, heartbeat time.Duration) (*Subscrib
 	if !start.CatchUp {
 		s.from = later(s.from, begun)
 	}
+	if start.Epoch != h.epoch.Load() {
+		s.restart(start.From, *h.position.Load()) // From is of a log that is gone
+	}
 	return s, true
+}
+
+// Epoch counts the logs that there have been.
+func (h *Hub) Epoch() int64 { return h.epoch.Load() }
+
+// Reset says that the log was replaced and goes on from a position of the new
+// one. Every stream tells its client of the gap. It is called as Publish is.
+func (h *Hub) Reset(to store.Position) {
+	h.mu.Lock()
+	stood := *h.position.Load()
+	h.begun.Store(&to)
+	h.position.Store(&to)
+	h.epoch.Add(1)
+	h.mu.Unlock()
+	for _, s := range h.Subscribers() {
+		s.restart(stood, to)
+	}
 }
 
 // Unregister removes a subscriber and releases its buffer. Twice does no harm.

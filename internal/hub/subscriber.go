@@ -31,6 +31,8 @@ type Subscriber struct {
 	offered  int64          // everything up to here has been offered
 	lagging  bool
 	lagAfter store.Position // catching up starts after this
+	reset    bool           // the log was replaced: from is in the new one
+	stood    store.Position // in the old one
 	ping     bool
 	closing  bool
 	released bool
@@ -65,6 +67,8 @@ type Due struct {
 	Frames  [][]byte // to write first, in order
 	Lagging bool     // then: catch up from the log, after After
 	After   store.Position
+	Reset   bool           // then: the log is another one, in which the stream stands at Upto
+	Stood   store.Position // with Reset: where it stood in the old one
 	Ping    bool           // a heartbeat is due
 	Upto    store.Position // with Frames written and not Lagging, everything up to here is
 	Closing bool           // then: end
@@ -100,8 +104,11 @@ func (s *Subscriber) take(position store.Position, spare [][]byte) (due Due, wok
 		Frames: s.queue, Lagging: s.lagging, After: s.lagAfter, Ping: s.ping, Closing: s.closing,
 		Upto: later(s.judged, later(s.from, position)),
 	}
+	if s.reset {
+		due.Reset, due.Stood, due.Upto = true, s.stood, s.from
+	}
 	woken = s.woken
-	s.queue, s.ping, s.waiting, s.woken, s.busy = spare[:0], false, false, false, true
+	s.queue, s.ping, s.reset, s.waiting, s.woken, s.busy = spare[:0], false, false, false, false, true
 	return due, woken
 }
 
@@ -200,6 +207,20 @@ func (s *Subscriber) beat(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ping = true
+	s.signal()
+}
+
+// restart puts the subscriber at a place of another log. What was enqueued from
+// the old one had been committed, and is written before the gap is told.
+func (s *Subscriber) restart(stood, to store.Position) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.reset {
+		s.stood = later(s.judged, later(s.from, stood))
+	}
+	// It goes on by the log, so that nothing of the new one comes before the gap.
+	s.reset, s.from, s.judged, s.offered = true, to, store.Position{}, to.Seq
+	s.lagging, s.lagAfter = true, to
 	s.signal()
 }
 

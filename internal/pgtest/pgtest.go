@@ -43,8 +43,11 @@ var shared struct {
 
 // Main runs the tests of a package and then stops the server, if one was
 // started. The result is for os.Exit.
-func Main(m *testing.M) int {
-	code := m.Run()
+func Main(m *testing.M) int { return Around(m.Run) }
+
+// Around is Main for a package that runs its tests in a way of its own.
+func Around(run func() int) int {
+	code := run()
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	shared.over = true

@@ -1,10 +1,10 @@
 // Package servertest runs a whole server for tests that see rowcast from
 // outside: a boot document and a schema in a folder of the test's own, a real
-// SQLite file, a real listener on loopback, and a client that keeps bytes as
-// they came.
+// SQLite file or PostgreSQL database, a real listener on loopback, and a client
+// that keeps bytes as they came.
 //
 // A Server stops at the end of its test and proves that nothing of it is left.
-// It imports the root package alone.
+// It imports the root package and internal/pgtest alone.
 package servertest
 
 import (
@@ -39,6 +39,12 @@ type Options struct {
 	Auth string
 	// Tenants maps further tenants to the YAML of their schemas.
 	Tenants map[string]string
+	// Driver is that of the datastores. Defaults to what Main runs the tests on,
+	// and else to sqlite.
+	Driver string
+	// Database is the URL of the database that servers share, of postgres.
+	// Defaults to a new one.
+	Database string
 	// Listen is where a process listens. Defaults to any free port, another at
 	// each start.
 	Listen string
@@ -70,6 +76,7 @@ func Start(t testing.TB, o Options) *Server {
 
 func start(s *Server) *Server {
 	s.t.Helper()
+	s.place()
 	s.write("schema/schema.yaml", s.options.Schema)
 	s.write("rowcast.yaml", s.boot())
 	s.Start()
@@ -158,7 +165,7 @@ func (s *Server) boot() string {
 	b.WriteString(s.options.Auth)
 	b.WriteString("tenants:\n")
 	tenant := func(name, schema, file string) {
-		b.WriteString("  \"" + name + "\":\n    schema: ./" + schema + "\n    datastores:\n      main: {driver: sqlite, path: ./data/" + file + ".db}\n")
+		b.WriteString("  \"" + name + "\":\n    schema: ./" + schema + "\n    datastores:\n      main: " + s.datastore(file) + "\n")
 	}
 	tenant(Tenant, "schema", "t1")
 	for name, schema := range s.options.Tenants {
@@ -197,6 +204,7 @@ func (s *Server) TokenOf(tenant, sub string, roles ...string) string {
 func Refusal(t testing.TB, o Options) error {
 	t.Helper()
 	s := &Server{t: t, options: o, Dir: t.TempDir()}
+	s.place()
 	s.write("schema/schema.yaml", o.Schema)
 	s.write("rowcast.yaml", s.boot())
 	srv, err := rowcast.Open(t.Context(), rowcast.Config{File: filepath.Join(s.Dir, "rowcast.yaml"), Logger: slog.New(slog.DiscardHandler)})

@@ -29,7 +29,7 @@ func (c *connection) catchUp(ctx context.Context, buf *[]byte, due hub.Due) (sto
 	// stood then, only the tail knows.
 	least := c.server.config.Tail.Delivered().Seq
 	for {
-		page, err := c.page(ctx, buf, at)
+		page, err := c.page(ctx, buf, &at)
 		switch {
 		case errors.Is(err, tail.ErrExpired):
 			if since == "" {
@@ -51,7 +51,7 @@ func (c *connection) catchUp(ctx context.Context, buf *[]byte, due hub.Due) (sto
 			c.resuming = false
 			return at, nil
 		}
-		if err := c.between(ctx, buf, at); err != nil {
+		if err := c.between(ctx, buf, &at); err != nil {
 			return at, err
 		}
 	}
@@ -92,8 +92,9 @@ func (c *connection) flush(buf *[]byte) error {
 	return err
 }
 
-// between looks up from the log: has the stream ended, is a heartbeat due?
-func (c *connection) between(ctx context.Context, buf *[]byte, at store.Position) error {
+// between looks up from the log: has the stream ended, is a heartbeat due, was
+// the log replaced? Then it goes on at another place.
+func (c *connection) between(ctx context.Context, buf *[]byte, at *store.Position) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -102,13 +103,16 @@ func (c *connection) between(ctx context.Context, buf *[]byte, at store.Position
 	default:
 	}
 	due := c.sub.Take(nil)
-	due.Upto = at
+	if c.reset(buf, due); due.Reset {
+		*at = due.Upto
+	}
+	due.Upto = *at
 	return c.finish(buf, due)
 }
 
 // page reads a page, trying again while the store cannot be read, for as long
 // as a stream bears it. What has gathered is written before the first wait.
-func (c *connection) page(ctx context.Context, buf *[]byte, at store.Position) (tail.Page, error) {
+func (c *connection) page(ctx context.Context, buf *[]byte, at *store.Position) (tail.Page, error) {
 	wait, since := minReread, c.server.config.Now()
 	for {
 		page, err := c.server.config.Tail.Page(ctx, at.Seq, !c.resuming)
@@ -131,7 +135,7 @@ func (c *connection) page(ctx context.Context, buf *[]byte, at store.Position) (
 	}
 }
 
-func (c *connection) pause(ctx context.Context, buf *[]byte, at store.Position, wait time.Duration) error {
+func (c *connection) pause(ctx context.Context, buf *[]byte, at *store.Position, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {

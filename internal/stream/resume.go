@@ -16,7 +16,7 @@ import (
 const (
 	gapUnknown = "unknown" // no such event, or no bookmark of this datastore
 	gapExpired = "expired" // retention has removed what stood after it
-	gapReset   = "reset"   // the log is another one: a backup was restored
+	gapReset   = "reset"   // the log is another one: a backup was restored, a standby took over
 )
 
 // resumption says where a stream begins.
@@ -65,8 +65,9 @@ func (s *Server) ready(ctx context.Context) error {
 // resume finds the place that the client's last event id stands for. An id that
 // stands for none begins live, with a gap.
 func (st *Stream) resume(ctx context.Context) (resumption, error) {
+	epoch := st.server.config.Hub.Epoch()
 	if st.lastEventID == "" {
-		return resumption{start: hub.Start{From: st.server.config.Tail.Horizon()}}, nil
+		return resumption{start: st.server.live(ctx, epoch)}, nil
 	}
 	var at store.Position
 	var gap string
@@ -78,10 +79,16 @@ func (st *Stream) resume(ctx context.Context) (resumption, error) {
 	case err != nil:
 		return resumption{}, err
 	case gap != "":
-		return resumption{start: hub.Start{From: st.server.config.Tail.Horizon()}, gap: gap}, nil
+		return resumption{start: st.server.live(ctx, epoch), gap: gap}, nil
 	default:
-		return resumption{start: hub.Start{From: at, CatchUp: true}}, nil
+		return resumption{start: hub.Start{From: at, CatchUp: true, Epoch: epoch}}, nil
 	}
+}
+
+// live is the place of a stream that begins now.
+func (s *Server) live(ctx context.Context, epoch int64) hub.Start {
+	s.config.Tail.Await(ctx)
+	return hub.Start{From: s.config.Tail.Horizon(), Epoch: epoch}
 }
 
 func (s *Server) locate(r store.Reader, id string) (at store.Position, gap string, err error) {

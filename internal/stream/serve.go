@@ -113,6 +113,13 @@ func (c *connection) appendGap(dst []byte, reason, since string, at store.Positi
 	return sse.AppendFrame(dst, c.server.sealer.seal(at), "stream.gap", append(data, '}'))
 }
 
+// reset tells that the log was replaced under the stream.
+func (c *connection) reset(buf *[]byte, due hub.Due) {
+	if due.Reset {
+		*buf = c.appendGap(*buf, gapReset, c.server.sealer.seal(due.Stood), due.Upto)
+	}
+}
+
 // run is the stream's only loop.
 func (c *connection) run(ctx context.Context) {
 	for {
@@ -136,6 +143,7 @@ func (c *connection) turn(ctx context.Context) error {
 	buf := buffers.Get().(*[]byte)
 	defer giveBack(buf)
 	due := c.gather(buf)
+	c.reset(buf, due)
 	if due.Lagging {
 		upto, err := c.catchUp(ctx, buf, due)
 		if err != nil {

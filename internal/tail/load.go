@@ -21,6 +21,33 @@ func load(r store.Reader, entities map[string]*schema.Entity, after int64) (stre
 	if err != nil {
 		return stretch{}, err
 	}
+	return loadRows(r, entities, log)
+}
+
+// loadOn is load for the tail, which goes on where it stopped: the row there
+// must still be the one it has read. errReplaced.
+func loadOn(r store.Reader, entities map[string]*schema.Entity, at store.Position) (stretch, error) {
+	if at.EventID == "" {
+		return load(r, entities, at.Seq)
+	}
+	log, err := r.Log(at.Seq-1, pageRows+1)
+	if err != nil {
+		return stretch{}, err
+	}
+	stands := ""
+	if len(log) > 0 && log[0].Seq == at.Seq {
+		stands, log = log[0].EventID, log[1:]
+	} else if stands, _, err = r.At(at.Seq); err != nil { // it may have been the last one pruned
+		return stretch{}, err
+	}
+	if stands != at.EventID {
+		return stretch{}, errReplaced
+	}
+	return loadRows(r, entities, log[:min(len(log), pageRows)])
+}
+
+// loadRows reads the rows that a stretch of the log speaks of.
+func loadRows(r store.Reader, entities map[string]*schema.Entity, log []*store.LogRow) (stretch, error) {
 	l := loader{reader: r, found: map[key]store.Row{}}
 	entries := make([]*Entry, len(log))
 	for i, row := range log {

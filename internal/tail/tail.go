@@ -4,7 +4,8 @@
 // Guarantees. The sink sees every log row above the start exactly once, in log
 // order, with the row as of its own commit or later. A page never reaches past
 // what the sink was given, so a replay and the live stream meet without a seam.
-// A hand-over that is lost or doubled is harmless: the log is read instead.
+// A hand-over that is lost or doubled is harmless: the log is read instead. A
+// store that others write to as well hands nothing over: it has the tail look.
 //
 // Run is the one long-lived goroutine; all methods are safe for concurrent use.
 // It may import schema, internal/value and internal/store.
@@ -29,15 +30,21 @@ const (
 	handoverBytes = 32 << 20
 	minRetry      = 50 * time.Millisecond
 	maxRetry      = time.Second
+	maxAwait      = 250 * time.Millisecond
 )
 
 // ErrExpired is returned for a position that retention has overtaken.
 var ErrExpired = errors.New("position is older than the log")
 
+// errReplaced is found where the row at the tail's position is not the one it
+// has read: a backup was restored, or a standby took over that lacked it.
+var errReplaced = errors.New("the change log is another one")
+
 // Config is what a Tail stands on.
 type Config struct {
 	Entities map[string]*schema.Entity // by name
 	Sink     func(batch []*Entry)      // called by Run alone; must not wait on a client
+	Reset    func(from store.Position) // called by Run alone where the log was replaced: it goes on from there; defaults to nothing
 	Logger   *slog.Logger              // defaults to slog.Default()
 	Now      func() time.Time          // defaults to time.Now
 }
@@ -57,6 +64,8 @@ type Tail struct {
 	reread  bool            // the log must be read: a hand-over was lost
 	behind  time.Time       // when the oldest undelivered row was written; zero: none
 
+	expected  atomic.Int64                   // the highest number acknowledged here and not handed over
+	moved     broadcast                      // of delivered
 	offered   atomic.Pointer[store.Position] // the last row handed over
 	delivered atomic.Pointer[store.Position] // the last row read
 }
@@ -68,6 +77,9 @@ func New(c Config) *Tail {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Reset == nil {
+		c.Reset = func(store.Position) {}
 	}
 	t := &Tail{config: c, wake: make(chan struct{}, 1), ready: make(chan struct{})}
 	t.offered.Store(&store.Position{})
@@ -101,11 +113,36 @@ func (t *Tail) Offer(rows []*store.LogRow) {
 	}
 	t.offered.Store(&store.Position{Seq: last.Seq, EventID: last.EventID})
 	t.mu.Unlock()
+	t.rouse()
+}
+
+// Expect is Offer for a store that others write to as well: rows that have just
+// been acknowledged are to be read from the log, in its order.
+func (t *Tail) Expect(rows []*store.LogRow) {
+	if len(rows) == 0 {
+		return
+	}
+	last := rows[len(rows)-1].Seq
+	for known := t.expected.Load(); known < last && !t.expected.CompareAndSwap(known, last); {
+		known = t.expected.Load()
+	}
+	t.mu.Lock()
+	if t.behind.IsZero() {
+		t.behind = rows[0].Time
+	}
+	t.mu.Unlock()
 	t.Look()
 }
 
-// Look makes the tail look again. Calls that come together count as one.
+// Look makes the tail read the log again. Calls that come together count as one.
 func (t *Tail) Look() {
+	t.mu.Lock()
+	t.reread = true
+	t.mu.Unlock()
+	t.rouse()
+}
+
+func (t *Tail) rouse() {
 	select {
 	case t.wake <- struct{}{}:
 	default:
@@ -119,8 +156,29 @@ func (t *Tail) Ready() <-chan struct{} { return t.ready }
 // has been given, or is being given, everything up to there.
 func (t *Tail) Delivered() store.Position { return *t.delivered.Load() }
 
+// Await waits until the writes that this process acknowledged before the call
+// are delivered, but not for long: a number before theirs may still be open.
+func (t *Tail) Await(ctx context.Context) {
+	want := t.expected.Load()
+	timer := time.NewTimer(maxAwait)
+	defer timer.Stop()
+	for {
+		moved := t.moved.next()
+		if t.Delivered().Seq >= want {
+			return
+		}
+		select {
+		case <-moved:
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // Horizon returns a position that covers every write acknowledged before the
-// call: what a new subscriber starts after.
+// call, as far as the log is settled: what a new subscriber starts after.
 func (t *Tail) Horizon() store.Position {
 	offered, delivered := *t.offered.Load(), *t.delivered.Load()
 	if offered.Seq > delivered.Seq {
@@ -169,7 +227,11 @@ func (t *Tail) retry(ctx context.Context, step func(context.Context) error) bool
 		if ctx.Err() != nil {
 			return false
 		}
-		t.config.Logger.Warn("change log cannot be read, trying again", "err", err, "wait", wait)
+		if errors.Is(err, store.ErrUnsettled) {
+			wait = minRetry // nothing is wrong: transactions are on their way
+		} else {
+			t.config.Logger.Warn("change log cannot be read, trying again", "err", err, "wait", wait)
+		}
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
@@ -238,10 +300,13 @@ func (t *Tail) read(ctx context.Context) error {
 	for {
 		var page stretch
 		err := t.store.View(ctx, func(r store.Reader) (err error) {
-			page, err = load(r, t.config.Entities, t.Delivered().Seq)
+			page, err = loadOn(r, t.config.Entities, t.Delivered())
 			return err
 		})
-		if err != nil {
+		switch {
+		case errors.Is(err, errReplaced):
+			return t.restart(ctx)
+		case err != nil:
 			return err
 		}
 		t.deliver(page.entries)
@@ -250,6 +315,19 @@ func (t *Tail) read(ctx context.Context) error {
 		}
 		t.caughtUp(page.entries[len(page.entries)-1].Log.Time)
 	}
+}
+
+// restart begins again at the end of a log that has been replaced.
+func (t *Tail) restart(ctx context.Context) error {
+	was := t.Delivered()
+	t.expected.Store(0)
+	t.offered.Store(&store.Position{})
+	if err := t.start(ctx); err != nil {
+		return err
+	}
+	t.config.Logger.Warn("the change log is another one, a backup or a standby's: the tail begins at its end, and open streams are told of a gap", "was", was.Seq, "is", t.Delivered().Seq)
+	t.config.Reset(t.Delivered())
+	return nil
 }
 
 // caughtUp notes that nothing older than a time is undelivered.
@@ -292,5 +370,6 @@ func (t *Tail) deliver(batch []*Entry) {
 	// Before the sink: whoever catches up while the sink is at work finds the
 	// batch in the window, and never waits for the slowest of the others.
 	t.delivered.Store(&store.Position{Seq: last.Seq, EventID: last.EventID})
+	t.moved.tell()
 	t.config.Sink(batch)
 }

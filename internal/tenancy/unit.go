@@ -33,9 +33,10 @@ type Config struct {
 	Origin    string // this instance
 	Model     *schema.Model
 	Policies  map[string]*access.Policy // of the model's entities, by name
-	// Driver opens the datastore; committed must be called with each commit's
-	// log rows, in order, before the writers are answered.
-	Driver    func(ctx context.Context, committed func([]*store.LogRow)) (store.Store, error)
+	// Driver opens the datastore and ties it to the tail: commits are offered to
+	// it in order (Tail.Offer), or it is told what to expect and when to look
+	// (Tail.Expect, Tail.Look).
+	Driver    func(ctx context.Context, t *tail.Tail) (store.Store, error)
 	IDs       *event.Source
 	Retention time.Duration // of the log; defaults to 24 h
 	MaxRows   int
@@ -64,8 +65,8 @@ func Open(ctx context.Context, c Config) (_ *Unit, err error) {
 	entities := c.entities()
 	// The tail exists before the store, and gets the store below: a commit
 	// can only be handed over after Open, when both are there.
-	u.Tail = tail.New(tail.Config{Entities: byName(entities), Sink: u.Hub.Publish, Logger: c.Logger, Now: c.Now})
-	u.store, err = c.Driver(ctx, u.Tail.Offer)
+	u.Tail = tail.New(tail.Config{Entities: byName(entities), Sink: u.Hub.Publish, Reset: u.Hub.Reset, Logger: c.Logger, Now: c.Now})
+	u.store, err = c.Driver(ctx, u.Tail)
 	if err != nil {
 		return nil, fmt.Errorf("datastore %s of tenant %s: %w", c.Datastore, c.Tenant, err)
 	}

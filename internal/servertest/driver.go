@@ -1,0 +1,59 @@
+package servertest
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/rowcast/rowcast/internal/pgtest"
+)
+
+// driverVariable chooses the driver of all servers of a test process.
+const driverVariable = "ROWCAST_DRIVER"
+
+var drivers = []string{"sqlite", "postgres"}
+
+// Main runs the tests of a package once on each driver, or on the one that the
+// environment names in ROWCAST_DRIVER. The result is for os.Exit.
+func Main(m *testing.M) int {
+	chosen := drivers
+	if one := os.Getenv(driverVariable); slices.Contains(drivers, one) {
+		chosen = []string{one}
+	}
+	return pgtest.Around(func() int {
+		for _, driver := range chosen {
+			if err := os.Setenv(driverVariable, driver); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
+			fmt.Println("driver:", driver)
+			if code := m.Run(); code != 0 {
+				return code
+			}
+		}
+		return 0
+	})
+}
+
+// place chooses the driver, and makes a database where one is needed.
+func (s *Server) place() {
+	s.t.Helper()
+	if s.options.Driver == "" {
+		s.options.Driver = os.Getenv(driverVariable)
+	}
+	if s.options.Driver == "postgres" && s.options.Database == "" {
+		s.options.Database = pgtest.Database(s.t)
+	}
+}
+
+// Database returns the URL of a server on PostgreSQL.
+func (s *Server) Database() string { return s.options.Database }
+
+// datastore returns the boot document's datastore of a tenant.
+func (s *Server) datastore(name string) string {
+	if s.options.Driver == "postgres" {
+		return "{driver: postgres, url: \"" + s.options.Database + "\", namespace: \"" + name + "\"}"
+	}
+	return "{driver: sqlite, path: ./data/" + name + ".db}"
+}
