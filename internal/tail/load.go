@@ -21,14 +21,18 @@ func load(r store.Reader, entities map[string]*schema.Entity, after int64) (stre
 	if err != nil {
 		return stretch{}, err
 	}
-	return loadRows(r, entities, log)
+	return loadRows(r, entities, log, nil)
 }
 
 // loadOn is load for the tail, which goes on where it stopped: the row there
 // must still be the one it has read. errReplaced.
-func loadOn(r store.Reader, entities map[string]*schema.Entity, at store.Position) (stretch, error) {
+func loadOn(r store.Reader, entities map[string]*schema.Entity, at store.Position, own *written) (stretch, error) {
 	if at.EventID == "" {
-		return load(r, entities, at.Seq)
+		log, err := r.Log(at.Seq, pageRows)
+		if err != nil {
+			return stretch{}, err
+		}
+		return loadRows(r, entities, log, own)
 	}
 	log, err := r.Log(at.Seq-1, pageRows+1)
 	if err != nil {
@@ -43,15 +47,16 @@ func loadOn(r store.Reader, entities map[string]*schema.Entity, at store.Positio
 	if stands != at.EventID {
 		return stretch{}, errReplaced
 	}
-	return loadRows(r, entities, log[:min(len(log), pageRows)])
+	return loadRows(r, entities, log[:min(len(log), pageRows)], own)
 }
 
 // loadRows reads the rows that a stretch of the log speaks of.
-func loadRows(r store.Reader, entities map[string]*schema.Entity, log []*store.LogRow) (stretch, error) {
+func loadRows(r store.Reader, entities map[string]*schema.Entity, log []*store.LogRow, own *written) (stretch, error) {
 	l := loader{reader: r, found: map[key]store.Row{}}
 	entries := make([]*Entry, len(log))
 	for i, row := range log {
 		entries[i] = &Entry{Log: row, Entity: entities[row.Entity]}
+		own.give(entries[i])
 	}
 	for n := 0; n < len(entries); {
 		if l.bytes > pageBytes {
@@ -83,7 +88,7 @@ func (l *loader) fetch(entries []*Entry) error {
 	wanted := map[*schema.Entity][]value.Value{}
 	for _, e := range entries {
 		k := key{e.Entity, e.Log.Subject}
-		if _, known := l.found[k]; known || e.Entity == nil || e.Log.Operation == schema.Delete {
+		if _, known := l.found[k]; known || e.Row != nil || e.Entity == nil || e.Log.Operation == schema.Delete {
 			continue
 		}
 		l.found[k] = nil
@@ -102,7 +107,7 @@ func (l *loader) fetch(entries []*Entry) error {
 		}
 	}
 	for _, e := range entries {
-		if e.Log.Operation != schema.Delete {
+		if e.Log.Operation != schema.Delete && e.Row == nil {
 			e.Row = l.found[key{e.Entity, e.Log.Subject}]
 		}
 	}

@@ -64,6 +64,7 @@ type Tail struct {
 	reread  bool            // the log must be read: a hand-over was lost
 	behind  time.Time       // when the oldest undelivered row was written; zero: none
 
+	own       written
 	expected  atomic.Int64                   // the highest number acknowledged here and not handed over
 	moved     broadcast                      // of delivered
 	offered   atomic.Pointer[store.Position] // the last row handed over
@@ -117,7 +118,8 @@ func (t *Tail) Offer(rows []*store.LogRow) {
 }
 
 // Expect is Offer for a store that others write to as well: rows that have just
-// been acknowledged are to be read from the log, in its order.
+// been acknowledged are to be read from the log, in its order. What they leave
+// behind need not be read again.
 func (t *Tail) Expect(rows []*store.LogRow) {
 	if len(rows) == 0 {
 		return
@@ -131,6 +133,7 @@ func (t *Tail) Expect(rows []*store.LogRow) {
 		t.behind = rows[0].Time
 	}
 	t.mu.Unlock()
+	t.own.keep(rows)
 	t.Look()
 }
 
@@ -300,7 +303,7 @@ func (t *Tail) read(ctx context.Context) error {
 	for {
 		var page stretch
 		err := t.store.View(ctx, func(r store.Reader) (err error) {
-			page, err = loadOn(r, t.config.Entities, t.Delivered())
+			page, err = loadOn(r, t.config.Entities, t.Delivered(), &t.own)
 			return err
 		})
 		switch {
@@ -310,6 +313,7 @@ func (t *Tail) read(ctx context.Context) error {
 			return err
 		}
 		t.deliver(page.entries)
+		t.own.forget(t.Delivered().Seq)
 		if !page.more {
 			return nil
 		}

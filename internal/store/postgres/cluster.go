@@ -91,6 +91,7 @@ func openDatabase(ctx context.Context, config Config) (*database, error) {
 	db.stop = stop
 	db.watch = newLockWatch(db)
 	db.running.Go(func() { db.watch.run(background) })
+	db.running.Go(func() { db.poll(background, config.poll) })
 	if err := db.listen(background, parsed.ConnConfig.Copy(), config, pooled); err != nil {
 		stop()
 		db.running.Wait()

@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,13 +39,6 @@ func (s *Store) tellOthers() {
 		if !s.rest(notifyPause) {
 			return
 		}
-	}
-}
-
-// poll looks now and then, for wake-ups that were lost.
-func (s *Store) poll() {
-	for s.rest(s.config.poll) {
-		s.config.Look()
 	}
 }
 
@@ -189,5 +184,54 @@ func command(ctx context.Context, conn *pgx.Conn, sql string) error {
 	bounded, cancel := context.WithTimeout(ctx, defaultDeadline)
 	defer cancel()
 	_, err := conn.Exec(bounded, sql)
+	return err
+}
+
+// poll looks now and then at the ends of all logs, for wake-ups that were lost:
+// one query, however many stores there are.
+func (db *database) poll(ctx context.Context, every time.Duration) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := db.lookAtAll(ctx); err != nil && ctx.Err() == nil {
+			db.logger.Debug("the ends of the change logs cannot be read, trying again", "err", err)
+		}
+	}
+}
+
+func (db *database) lookAtAll(ctx context.Context) error {
+	stores := db.members()
+	if len(stores) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, defaultDeadline)
+	defer cancel()
+	var sql strings.Builder
+	for i, s := range stores {
+		if i > 0 {
+			sql.WriteString(" UNION ALL ")
+		}
+		sql.WriteString("SELECT " + strconv.Itoa(i) + ", max(seq) FROM " + s.sql.log)
+	}
+	rows, err := db.pool.Query(ctx, sql.String())
+	if err != nil {
+		return err
+	}
+	_, err = drain(rows, func(r pgx.Rows) error {
+		var i int
+		var last *int64
+		if err := r.Scan(&i, &last); err != nil {
+			return err
+		}
+		if last != nil && *last != stores[i].barrier.settled() {
+			stores[i].config.Look()
+		}
+		return nil
+	})
 	return err
 }

@@ -176,7 +176,6 @@ func (s *Store) start(ctx context.Context) error {
 	}
 	s.db.join(s)
 	s.wakes.Go(s.tellOthers)
-	s.wakes.Go(s.poll)
 	return nil
 }
 
