@@ -60,6 +60,13 @@ func Around(run func() int) int {
 	return code
 }
 
+// Warm starts the server of the test process, so that no test counts its
+// goroutine among its own.
+func Warm() error {
+	_, err := theServer()
+	return err
+}
+
 // Database makes an empty database on the server of the test process and
 // returns its URL. It is gone when the server is.
 func Database(t testing.TB) string {

@@ -34,10 +34,11 @@ func (testDialect) Has(kind, column string, n int) string {
 	}
 }
 
-// database is a real SQLite with one table of one entity.
+// database is one table of one entity in a real SQLite and a real PostgreSQL.
 type database struct {
 	*sqlite3.Conn
-	entity *schema.Entity
+	entity   *schema.Entity
+	postgres *postgres
 }
 
 func openDatabase(t testing.TB, e *schema.Entity, rows [][]value.Value) *database {
@@ -62,9 +63,18 @@ func openDatabase(t testing.TB, e *schema.Entity, rows [][]value.Value) *databas
 	if err := conn.Exec("CREATE TABLE t (" + strings.Join(columns, ", ") + ")"); err != nil {
 		t.Fatal(err)
 	}
-	db := &database{conn, e}
+	db := &database{conn, e, openPostgres(t, e, nil)}
 	db.insert(t, rows)
 	return db
+}
+
+// empty removes the rows.
+func (db *database) empty(t testing.TB) {
+	t.Helper()
+	if err := db.Exec("DELETE FROM t"); err != nil {
+		t.Fatal(err)
+	}
+	db.postgres.exec(t, "DELETE FROM "+db.postgres.table)
 }
 
 func sqlLike(ctx sqlite3.Context, args ...sqlite3.Value) {
@@ -94,6 +104,7 @@ func (db *database) insert(t testing.TB, rows [][]value.Value) {
 			t.Fatal(err)
 		}
 	}
+	db.postgres.insert(t, rows)
 }
 
 // truths asks SQLite for the predicate's truth of every row.
@@ -145,17 +156,18 @@ func bindAll(t testing.TB, stmt *sqlite3.Stmt, args []value.Value) {
 	}
 }
 
-// sameTruths fails unless memory and SQLite give every row the same truth.
+// sameTruths fails unless memory, SQLite and PostgreSQL give every row the same truth.
 func sameTruths(t testing.TB, db *database, rows [][]value.Value, p *Predicate) {
 	t.Helper()
-	got := db.truths(t, p)
-	if len(got) != len(rows) {
-		t.Fatalf("SQLite judged %d rows of %d", len(got), len(rows))
-	}
-	for i, row := range rows {
-		if want := p.Eval(row); got[i] != want {
-			text, args := p.SQL(testDialect{}, nil)
-			t.Fatalf("row %v\n%s %v\nSQLite says %s, memory says %s", row, text, args, got[i], want)
+	text, args := p.SQL(testDialect{}, nil)
+	for engine, got := range map[string][]Truth{"SQLite": db.truths(t, p), "PostgreSQL": db.postgres.truths(t, p)} {
+		if len(got) != len(rows) {
+			t.Fatalf("%s judged %d rows of %d", engine, len(got), len(rows))
+		}
+		for i, row := range rows {
+			if want := p.Eval(row); got[i] != want {
+				t.Fatalf("row %v\n%s %v\n%s says %s, memory says %s", row, text, args, engine, got[i], want)
+			}
 		}
 	}
 }

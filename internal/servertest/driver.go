@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -23,7 +24,11 @@ func Main(m *testing.M) int {
 	}
 	return pgtest.Around(func() int {
 		for _, driver := range chosen {
-			if err := os.Setenv(driverVariable, driver); err != nil {
+			err := os.Setenv(driverVariable, driver)
+			if driver == "postgres" {
+				err = errors.Join(err, pgtest.Warm())
+			}
+			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				return 1
 			}

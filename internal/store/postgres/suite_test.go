@@ -13,7 +13,9 @@ import (
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 func TestSuite(t *testing.T) {
-	pgtest.Database(t) // the server outlives each case
+	if err := pgtest.Warm(); err != nil { // it outlives each case
+		t.Fatal(err)
+	}
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		config := Config{URL: pgtest.Database(t), Namespace: "suite"}.withDefaults()
 		return storetest.Harness{
