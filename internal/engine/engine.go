@@ -170,6 +170,8 @@ func asFault(err error) error {
 		return err
 	}
 	switch {
+	case errors.Is(err, store.ErrUnknown):
+		return fault.New(fault.Unavailable, "the connection to the datastore broke while the write was being committed: it may stand or not; read the row, or send the request again with the same Idempotency-Key").Because(err)
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrClosed):
 		return fault.New(fault.Unavailable, "the datastore cannot be reached; try again shortly").Because(err)
 	case errors.Is(err, store.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
