@@ -47,6 +47,9 @@ func (c *connection) catchUp(ctx context.Context, buf *[]byte, due hub.Due) (sto
 				at, since = page.Upto, ""
 			}
 		}
+		if c.replaced {
+			least, c.replaced = at.Seq, false // it counted in the old log
+		}
 		if at.Seq >= least && c.sub.Rejoin(at) {
 			c.resuming = false
 			return at, nil

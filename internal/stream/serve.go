@@ -42,6 +42,7 @@ type connection struct {
 	// resuming says that the stream has not been live yet: what it replays may
 	// be old, so rows are read again.
 	resuming bool
+	replaced bool // the log was, since catching up looked last
 }
 
 // Serve writes the stream until the client leaves, a write fails, the lifetime
@@ -116,6 +117,7 @@ func (c *connection) appendGap(dst []byte, reason, since string, at store.Positi
 // reset tells that the log was replaced under the stream.
 func (c *connection) reset(buf *[]byte, due hub.Due) {
 	if due.Reset {
+		c.replaced = true
 		*buf = c.appendGap(*buf, gapReset, c.server.sealer.seal(due.Stood), due.Upto)
 	}
 }

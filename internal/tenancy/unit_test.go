@@ -21,6 +21,7 @@ import (
 	"github.com/rowcast/rowcast/internal/hub"
 	"github.com/rowcast/rowcast/internal/store"
 	"github.com/rowcast/rowcast/internal/store/sqlite"
+	"github.com/rowcast/rowcast/internal/tail"
 	"github.com/rowcast/rowcast/schema"
 )
 
@@ -82,8 +83,8 @@ func config(t *testing.T, tenant, text, path string, d *disk) Config {
 	return Config{
 		Tenant: tenant, Datastore: "main", Model: model, Policies: policies, IDs: event.NewSource(nil),
 		Retention: 10 * time.Minute, Logger: quiet,
-		Driver: func(ctx context.Context, committed func([]*store.LogRow)) (store.Store, error) {
-			file, err := sqlite.Open(ctx, sqlite.Config{Path: path, Committed: committed, Logger: quiet, LockWait: time.Millisecond})
+		Driver: func(ctx context.Context, follow *tail.Tail) (store.Store, error) {
+			file, err := sqlite.Open(ctx, sqlite.Config{Path: path, Committed: follow.Offer, Logger: quiet, LockWait: time.Millisecond})
 			if err != nil {
 				return nil, err
 			}
