@@ -1,5 +1,6 @@
-// Command verify runs what a change must pass, with nothing but Go: the form of
+// Command verify runs what a change must pass, with Go and PostgreSQL: the form of
 // the code, vet, the linters, ten seconds of every fuzz target, and all tests.
+// Where PostgreSQL is missing it is installed, on Debian and as root.
 //
 //	go run ./internal/verify                                   everything, as CI does
 //	go run ./internal/verify --only format,vet,lint            what takes a minute
@@ -58,6 +59,7 @@ var steps = []step{
 	{name: "format", pass: formatted},
 	{name: "vet", pass: vet},
 	{name: "lint", pass: lint},
+	{name: "postgres", pass: postgres},
 	{name: "fuzz", pass: fuzzAll},
 	{name: "soak", pass: soak, long: true},
 	{name: "test", pass: test},

@@ -65,6 +65,13 @@ func (w *world) decide() {
 	w.barrier.decide(w.barrier.note(open, w.holders()), w.committed)
 }
 
+func (w *world) draw(id string) {
+	if id != "" {
+		w.next++
+		w.open[id] = append(w.open[id], w.next)
+	}
+}
+
 func (w *world) end(id string, commit bool) {
 	if commit {
 		w.committed = append(w.committed, w.open[id]...)
@@ -84,21 +91,21 @@ func TestNothingIsLostBehindTheBarrier(t *testing.T) {
 				ids = append(ids, id)
 			}
 			if len(ids) == 0 {
-				t.Skip("no transaction is open")
+				return "" // it does nothing
 			}
 			slices.Sort(ids)
 			return rapid.SampledFrom(ids).Draw(t, "transaction")
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"begin":    func(*rapid.T) { started++; w.open[fmt.Sprint(started)] = nil },
-			"draw":     func(*rapid.T) { id := any(); w.next++; w.open[id] = append(w.open[id], w.next) },
+			"draw":     func(*rapid.T) { w.draw(any()) },
 			"commit":   func(*rapid.T) { w.end(any(), true) },
 			"rollback": func(*rapid.T) { w.end(any(), false) },
 			"look":     func(*rapid.T) { w.look() },
 			"decide":   func(*rapid.T) { w.decide() },
 			"read": func(t *rapid.T) {
 				if len(w.views) == 0 {
-					t.Skip("no snapshot")
+					return
 				}
 				// A reader's snapshots do not go back in time.
 				i := rapid.IntRange(0, len(w.views)-1).Draw(t, "snapshot")
