@@ -90,14 +90,14 @@ func (l *listener) again() {
 
 // run listens until ctx is done, connecting again where it must.
 func (l *listener) run(ctx context.Context) {
-	wait := retryMin
+	wait, again := retryMin, false
 	for {
-		connected, err := l.session(ctx)
+		connected, err := l.session(ctx, again)
 		if ctx.Err() != nil {
 			return
 		}
 		if connected {
-			wait = retryMin
+			wait, again = retryMin, true
 		}
 		l.db.logger.Warn("the connection that listens for changes of other instances broke, connecting again", "err", err, "wait", wait)
 		timer := time.NewTimer(wait)
@@ -111,8 +111,8 @@ func (l *listener) run(ctx context.Context) {
 	}
 }
 
-// session is the life of one connection.
-func (l *listener) session(ctx context.Context) (connected bool, err error) {
+// session is the life of one connection; again where there was one before.
+func (l *listener) session(ctx context.Context, again bool) (connected bool, err error) {
 	conn, err := pgx.ConnectConfig(ctx, l.config)
 	if err != nil {
 		return false, err
@@ -128,7 +128,7 @@ func (l *listener) session(ctx context.Context) (connected bool, err error) {
 		l.mu.Lock()
 		l.interrupt = stop
 		l.mu.Unlock()
-		if err := l.subscribe(ctx, conn, heard); err != nil {
+		if err := l.subscribe(ctx, conn, heard, again); err != nil {
 			stop()
 			return true, err
 		}
@@ -151,9 +151,10 @@ func (l *listener) session(ctx context.Context) (connected bool, err error) {
 	}
 }
 
-// subscribe listens for the stores that there are now. One that is new, or
-// that was missed while there was no connection, looks by itself.
-func (l *listener) subscribe(ctx context.Context, conn *pgx.Conn, heard map[string]*Store) error {
+// subscribe listens for the stores that there are now, and looks for what was
+// not heard before. After a connection was lost every store looks, whether its
+// log has grown or not: another one may stand in its place.
+func (l *listener) subscribe(ctx context.Context, conn *pgx.Conn, heard map[string]*Store, again bool) error {
 	now := map[string]*Store{}
 	for _, s := range l.db.members() {
 		now[channel(s.config.Namespace)] = s
@@ -166,16 +167,22 @@ func (l *listener) subscribe(ctx context.Context, conn *pgx.Conn, heard map[stri
 			delete(heard, name)
 		}
 	}
+	fresh := false
 	for name, s := range now {
 		if heard[name] == nil {
 			if err := command(ctx, conn, "LISTEN "+quote(name)); err != nil {
 				return err
 			}
-			s.config.Look()
+			if fresh = true; again {
+				s.config.Look()
+			}
 		}
 		heard[name] = s
 	}
-	return nil
+	if !fresh {
+		return nil
+	}
+	return l.db.lookAtAll(ctx)
 }
 
 func alive(ctx context.Context, conn *pgx.Conn) error { return command(ctx, conn, "SELECT 1") }
