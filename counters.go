@@ -81,13 +81,24 @@ func (s *Server) readings() []admin.Unit {
 	for _, u := range s.units.Units() {
 		tenant, datastore := u.Name()
 		c := u.Hub.Counters()
+		held, holder := s.held(tenant, datastore)
 		all = append(all, admin.Unit{
 			Tenant: tenant, Datastore: datastore, Subscribers: c.Subscribers, Topics: c.Topics,
 			Published: uint64(c.Published), Delivered: uint64(c.Delivered), Dropped: uint64(c.Dropped),
 			Replayed: uint64(c.Replayed), FilterFailures: uint64(c.Failing), Lag: u.Tail.Lag(),
+			Held: held, Holder: holder,
 		})
 	}
 	return all
+}
+
+// held says for how long a transaction has held up the log of a datastore that
+// is shared, and which process of the database does.
+func (s *Server) held(tenant, datastore string) (time.Duration, int32) {
+	if shared := s.shared[[2]string{tenant, datastore}]; shared != nil {
+		return shared.Held()
+	}
+	return 0, 0
 }
 
 // unready says why requests should go elsewhere, without names: anyone may ask.

@@ -37,7 +37,8 @@ type Server struct {
 	logger   *slog.Logger
 	auth     *auth.Authenticator
 	units    tenancy.Registry
-	cluster  *postgres.Cluster // what datastores on one PostgreSQL share
+	cluster  *postgres.Cluster             // what datastores on one PostgreSQL share
+	shared   map[[2]string]*postgres.Store // by tenant and datastore
 	metrics  *admin.Metrics
 	handler  http.Handler
 	ready    chan struct{}
@@ -54,7 +55,7 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 	if len(refusals) > 0 {
 		return nil, refusals
 	}
-	s := &Server{config: c, document: doc, logger: c.Logger, cluster: postgres.NewCluster(), ready: make(chan struct{})}
+	s := &Server{config: c, document: doc, logger: c.Logger, cluster: postgres.NewCluster(), shared: map[[2]string]*postgres.Store{}, ready: make(chan struct{})}
 	if s.logger == nil {
 		s.logger = newLogger(doc.Log)
 	}
@@ -113,6 +114,9 @@ func (s *Server) unitConfig(t *boot.Tenant, datastore, origin string, limit *str
 			opened, err := s.openStore(ctx, where, follow)
 			if err != nil {
 				return nil, err
+			}
+			if shared, ok := opened.(*postgres.Store); ok {
+				s.shared[[2]string{t.Name, datastore}] = shared
 			}
 			return s.metrics.Store(opened, t.Name, datastore), nil
 		},

@@ -24,6 +24,8 @@ type Unit struct {
 	Replayed          uint64 // events sent from the log instead: on resume, or after a drop
 	FilterFailures    uint64 // subscription filters that could not be evaluated; nothing was delivered
 	Lag               time.Duration
+	Held              time.Duration // for how long a transaction has held up the change log
+	Holder            int32         // the database's process that does
 }
 
 // Metrics is the registry of one server. Each server has its own, so that two

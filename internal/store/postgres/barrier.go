@@ -3,6 +3,7 @@ package postgres
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/rowcast/rowcast/internal/store"
 )
@@ -30,6 +31,8 @@ type barrier struct {
 // gap is a run of numbers that were missing.
 type gap struct {
 	lo, hi  int64
+	since   time.Time
+	told    bool    // that somebody holds it open for long
 	seen    bool    // the lock holders have been read since
 	waiting holders // who may still fill it
 	decided bool
@@ -122,7 +125,7 @@ func (b *barrier) known(lo, hi int64) *gap {
 			return g
 		}
 	}
-	g := &gap{lo: lo, hi: hi}
+	g := &gap{lo: lo, hi: hi, since: time.Now()}
 	b.gaps = append(b.gaps, g)
 	return g
 }
@@ -143,6 +146,37 @@ func (b *barrier) undecided() (open []*gap) {
 		}
 	}
 	return open
+}
+
+// oldest returns for how long the oldest gap has been waited for, and a backend
+// that holds it open; zeros where there is none.
+func (b *barrier) oldest() (age time.Duration, pid int32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, g := range b.gaps {
+		waited := time.Since(g.since)
+		if g.decided || waited <= age {
+			continue
+		}
+		age, pid = waited, 0
+		for _, holder := range g.waiting {
+			pid = max(pid, holder)
+		}
+	}
+	return age, pid
+}
+
+// longHeld returns the gaps that have been held open for that long, each once.
+func (b *barrier) longHeld(limit time.Duration) (held []*gap) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, g := range b.gaps {
+		if !g.decided && !g.told && time.Since(g.since) > limit {
+			g.told = true
+			held = append(held, g)
+		}
+	}
+	return held
 }
 
 // note takes the lock holders, read after the gaps were registered, and returns

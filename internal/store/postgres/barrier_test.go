@@ -254,8 +254,16 @@ func TestAHangingInstanceHoldsUpForTwelveSecondsAtMost(t *testing.T) {
 	hangs := pause(t, one.Store, url)
 	hangs.append("never", "a")
 	one.write(t, "1")
+	one.read(t)
+	one.awaitLocks(t)
+	if age, pid := one.Held(); age <= 0 || pid != int32(hangs.PgConn().PID()) {
+		t.Errorf("held for %s by process %d, want it to be %d", age, pid, hangs.PgConn().PID())
+	}
 	if took := one.until(t, 1, 12*time.Second); took < 5*time.Second {
 		t.Errorf("told after %s: the transaction was not waited for", took)
+	}
+	if age, pid := one.Held(); age != 0 || pid != 0 {
+		t.Errorf("held for %s by process %d, and nobody holds it", age, pid)
 	}
 }
 

@@ -120,6 +120,7 @@ func (w *lockWatch) round(ctx context.Context) (left bool, err error) {
 	}
 	for s, gaps := range open {
 		ripe := s.barrier.note(gaps, now)
+		s.warnOfHolders()
 		if left = left || len(ripe) < len(gaps); len(ripe) == 0 {
 			continue
 		}
@@ -130,6 +131,21 @@ func (w *lockWatch) round(ctx context.Context) (left bool, err error) {
 	}
 	return left, nil
 }
+
+// longHeld is from when on a transaction that holds the log up is worth a word.
+const longHeld = time.Second
+
+func (s *Store) warnOfHolders() {
+	if held := s.barrier.longHeld(longHeld); len(held) > 0 {
+		age, pid := s.barrier.oldest()
+		s.config.Logger.Warn("a transaction holds up the change log; it is ended by the server after "+idleLimit+" of idling",
+			"namespace", s.config.Namespace, "pid", pid, "age", age.Round(time.Millisecond), "numbers", held[0].hi-held[0].lo+1)
+	}
+}
+
+// Held returns for how long the log has been held up by a transaction that has
+// drawn a number and not ended, and its backend; zeros where there is none.
+func (s *Store) Held() (age time.Duration, pid int32) { return s.barrier.oldest() }
 
 // read returns the holders of all these logs together: one of another tenant
 // that is named here too only makes a gap wait a moment longer.
