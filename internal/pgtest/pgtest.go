@@ -119,7 +119,7 @@ func Start(settings ...string) (*Server, error) {
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 func (s *Server) run(name string, args ...string) error {
-	cmd := exec.Command(filepath.Join(s.bin, name), args...)
+	cmd := exec.Command(filepath.Join(s.bin, name), args...) // #nosec G204 -- PostgreSQL's own programs
 	cmd.Dir = s.dir
 	if err := unprivileged(cmd); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (s *Server) Restart() error {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.Command(filepath.Join(s.bin, "postgres"), args...)
+	cmd := exec.Command(filepath.Join(s.bin, "postgres"), args...) // #nosec G204 -- likewise
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
 	if err := unprivileged(cmd); err != nil {
 		return err

@@ -73,11 +73,12 @@ func openPostgres(t testing.TB, e *schema.Entity, rows [][]value.Value) *postgre
 }
 
 func postgresType(f *schema.Field) string {
-	switch {
-	case f.Type == value.Boolean:
+	switch f.Type {
+	case value.Boolean:
 		return "boolean"
-	case f.Type == value.Timestamp || f.Type == value.DateTime:
+	case value.Timestamp, value.DateTime:
 		return "timestamptz"
+	default:
 	}
 	return map[value.Class]string{value.Int: "bigint", value.Float: "float8", value.Text: `text COLLATE "C"`, value.Blob: "bytea"}[f.Type.Class()]
 }
@@ -151,10 +152,9 @@ func (db *postgres) truths(t testing.TB, p *Predicate) (out []Truth) {
 		if err := rows.Scan(&answer); err != nil {
 			t.Fatal(err)
 		}
-		switch {
-		case answer == nil:
+		if answer == nil {
 			out = append(out, Maybe)
-		default:
+		} else {
 			out = append(out, truth(*answer))
 		}
 	}

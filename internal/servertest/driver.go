@@ -32,7 +32,7 @@ func Main(m *testing.M) int {
 				fmt.Fprintln(os.Stderr, err)
 				return 1
 			}
-			fmt.Println("driver:", driver)
+			_, _ = fmt.Fprintln(os.Stdout, "driver:", driver)
 			if code := m.Run(); code != 0 {
 				return code
 			}

@@ -38,7 +38,7 @@ func loadOn(r store.Reader, entities map[string]*schema.Entity, at store.Positio
 	if err != nil {
 		return stretch{}, err
 	}
-	stands := ""
+	var stands string
 	if len(log) > 0 && log[0].Seq == at.Seq {
 		stands, log = log[0].EventID, log[1:]
 	} else if stands, _, err = r.At(at.Seq); err != nil { // it may have been the last one pruned

@@ -85,7 +85,7 @@ func TestNothingIsLostBehindTheBarrier(t *testing.T) {
 	check := func(t *rapid.T) {
 		w := &world{open: map[string][]int64{}}
 		started := 0
-		any := func() string {
+		one := func() string {
 			ids := make([]string, 0, len(w.open))
 			for id := range w.open {
 				ids = append(ids, id)
@@ -98,9 +98,9 @@ func TestNothingIsLostBehindTheBarrier(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"begin":    func(*rapid.T) { started++; w.open[fmt.Sprint(started)] = nil },
-			"draw":     func(*rapid.T) { w.draw(any()) },
-			"commit":   func(*rapid.T) { w.end(any(), true) },
-			"rollback": func(*rapid.T) { w.end(any(), false) },
+			"draw":     func(*rapid.T) { w.draw(one()) },
+			"commit":   func(*rapid.T) { w.end(one(), true) },
+			"rollback": func(*rapid.T) { w.end(one(), false) },
 			"look":     func(*rapid.T) { w.look() },
 			"decide":   func(*rapid.T) { w.decide() },
 			"read": func(t *rapid.T) {

@@ -37,8 +37,9 @@ func (c cell) of(class value.Class) (valid bool, err error) {
 		return true, nil
 	case value.Unknown:
 		return false, errors.New("a value that is not at hand")
+	default:
+		return false, errors.New("a value of another class")
 	}
-	return false, errors.New("a value of another class")
 }
 
 // Int64Value implements pgtype.Int64Valuer.

@@ -28,16 +28,22 @@ func typeOf(f *schema.Field) columnType {
 		return columnType{"boolean", pgtype.BoolOID}
 	case value.Timestamp, value.DateTime:
 		return columnType{"timestamp with time zone", pgtype.TimestamptzOID}
+	default:
+		return typeOfClass(f.Type.Class())
 	}
-	switch f.Type.Class() {
+}
+
+func typeOfClass(c value.Class) columnType {
+	switch c {
 	case value.Int:
 		return columnType{"bigint", pgtype.Int8OID}
 	case value.Float:
 		return columnType{"double precision", pgtype.Float8OID}
 	case value.Blob:
 		return columnType{"bytea", pgtype.ByteaOID}
+	default:
+		return columnType{"text", pgtype.TextOID}
 	}
-	return columnType{"text", pgtype.TextOID}
 }
 
 // sqlType returns the type with its collation: text compares by bytes.

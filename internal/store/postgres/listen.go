@@ -90,14 +90,14 @@ func (l *listener) again() {
 
 // run listens until ctx is done, connecting again where it must.
 func (l *listener) run(ctx context.Context) {
-	wait, again := retryMin, false
+	wait, again := minRetry, false
 	for {
 		connected, err := l.session(ctx, again)
 		if ctx.Err() != nil {
 			return
 		}
 		if connected {
-			wait, again = retryMin, true
+			wait, again = minRetry, true
 		}
 		l.db.logger.Warn("the connection that listens for changes of other instances broke, connecting again", "err", err, "wait", wait)
 		timer := time.NewTimer(wait)
@@ -107,7 +107,7 @@ func (l *listener) run(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
-		wait = min(2*wait, retryMax)
+		wait = min(2*wait, maxRetry)
 	}
 }
 

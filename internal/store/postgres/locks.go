@@ -12,8 +12,8 @@ import (
 const (
 	// lockPause is the least time between two looks at pg_locks.
 	lockPause = 5 * time.Millisecond
-	retryMin  = 50 * time.Millisecond
-	retryMax  = time.Second
+	minRetry  = 50 * time.Millisecond
+	maxRetry  = time.Second
 )
 
 // holding asks which transactions may be adding to these logs. pg_locks is no
@@ -75,19 +75,20 @@ func (w *lockWatch) run(ctx context.Context) {
 
 // untilDecided looks again until no gap is left.
 func (w *lockWatch) untilDecided(ctx context.Context) {
-	wait, failing := lockPause, retryMin
+	failing := minRetry
 	for {
+		var wait time.Duration
 		left, err := w.round(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
 			w.db.logger.Warn("the locks of the change log cannot be read, trying again", "err", err)
-			wait, failing = failing, min(2*failing, retryMax)
+			wait, failing = failing, min(2*failing, maxRetry)
 		case !left:
 			return
 		default:
-			wait, failing = lockPause, retryMin
+			wait, failing = lockPause, minRetry
 		}
 		timer := time.NewTimer(wait)
 		select {

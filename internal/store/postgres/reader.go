@@ -17,7 +17,7 @@ var errReaderEnded = errors.New("this reader was used after its View or Write ha
 // belongs to one goroutine.
 type reader struct {
 	store *Store
-	ctx   context.Context // of the statements: the transaction's own, never a request's alone
+	ctx   context.Context //nolint:containedctx // of the statements: the transaction's own, never a request's alone
 	conn  *pgxpool.Conn   // nil once the transaction has ended
 	// before is sent ahead of the next statement, in the same round trip.
 	before []statement
@@ -113,7 +113,7 @@ func drain(rows pgx.Rows, each func(pgx.Rows) error) (int64, error) {
 	return rows.CommandTag().RowsAffected(), first
 }
 
-// code returns the SQLSTATE that took the transaction away, or "".
+// constraint returns the unique constraint that refused a statement.
 func (r *reader) constraint(err error) (name string, ok bool) {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) || pg.Code != codeUnique {

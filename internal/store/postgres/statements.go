@@ -10,7 +10,7 @@ const idleLimit = "10s"
 type statements struct {
 	log, meta, secrets, records string // tables
 
-	logInsert, logSelect, logSeqs             string
+	logInsert, logSelect                      string
 	head, upto, floor, lockFloor, find, at    string
 	prefix, pruneLog, moveFloor, pruneRecords string
 	recall, remember, lockKey                 string

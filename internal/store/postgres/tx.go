@@ -15,7 +15,6 @@ import (
 // tx implements store.Tx.
 type tx struct {
 	reader
-	begin   []statement
 	pending []*store.LogRow // appended, and not sent yet
 	logged  []*store.LogRow // appended and sent
 }

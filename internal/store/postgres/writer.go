@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -163,7 +164,7 @@ func (s *Store) unsure(ctx context.Context, conn *pgxpool.Conn, t *tx, cause err
 	if !conn.Conn().IsClosed() || pgconn.SafeToRetry(cause) {
 		return err
 	}
-	if rows := append(t.logged, t.pending...); len(rows) > 0 {
+	if rows := slices.Concat(t.logged, t.pending); len(rows) > 0 {
 		var stands bool
 		if asked := s.db.pool.QueryRow(ctx, s.sql.written, rows[0].EventID).Scan(&stands); asked == nil && stands {
 			s.config.Logger.Warn("the connection broke at a commit, and the write stands", "err", cause)
