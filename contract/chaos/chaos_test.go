@@ -112,7 +112,7 @@ func settings(t *testing.T) (span time.Duration, seed uint64) {
 const writers = 5
 
 func TestChaos(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	span, seed := settings(t)
 	s := servertest.StartProcess(t, servertest.Options{Schema: schema, Listen: servertest.FreeAddress(t)})

@@ -44,20 +44,21 @@ func (j *judgement) errorf(format string, args ...any) {
 	j.t.Errorf("%s: %s", j.subscriber, fmt.Sprintf(format, args...))
 }
 
-// shape judges each frame for itself: ids ascend, so that each comes once and
-// in order; an id means the same to everybody; only rls shows values.
+// shape judges each frame for itself: each id comes once, and those of a row
+// ascend, so that they come in order; an id means the same to everybody; only rls shows values.
 func (j *judgement) shape() {
 	j.of = map[string][]frame{}
 	for _, wrong := range j.wrong {
 		j.errorf("%s", wrong)
 	}
-	last := ""
+	last, seen := map[string]string{}, map[string]bool{}
 	for _, f := range j.frames {
-		if f.id <= last {
-			j.errorf("id %s comes after %s", f.id, last)
-		}
-		last = f.id
 		d := &f.doc
+		row := d.Entity + " " + d.Subject
+		if f.id <= last[row] || seen[f.id] {
+			j.errorf("id %s of %s comes after %s, or again", f.id, row, last[row])
+		}
+		last[row], seen[f.id] = f.id, true
 		if d.ID != f.id || d.Type != f.event || d.Entity != j.entity || d.Tenant != servertest.Tenant {
 			j.errorf("frame %+v contradicts itself", f)
 		}

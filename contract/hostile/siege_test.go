@@ -87,7 +87,8 @@ type siege struct {
 // that nothing but what lift allows has been added to it.
 func besiege(t *testing.T, o servertest.Options) *siege {
 	t.Helper()
-	t.Cleanup(func() { goleak.VerifyNone(t) })
+	there := goleak.IgnoreCurrent() // the database's, where it is one
+	t.Cleanup(func() { goleak.VerifyNone(t, there) })
 	o.Schema = schema
 	s := &siege{Server: servertest.Start(t, o), t: t, rows: map[string]string{}}
 	s.ann = s.User("ann")

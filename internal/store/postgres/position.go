@@ -3,7 +3,9 @@ package postgres
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
@@ -40,8 +42,11 @@ func (r *reader) Head() (store.Position, error) {
 // Floor implements store.Reader.
 func (r *reader) Floor() (store.Position, error) { return r.position(r.store.sql.floor) }
 
-// Find implements store.Reader.
+// Find implements store.Reader. What PostgreSQL cannot keep stands nowhere.
 func (r *reader) Find(eventID string) (seq int64, found bool, err error) {
+	if !utf8.ValidString(eventID) || strings.IndexByte(eventID, 0) >= 0 {
+		return 0, false, nil
+	}
 	p, err := r.position(r.store.sql.find, eventID)
 	if err == nil && p.Seq == 0 && eventID != "" {
 		p, err = r.Floor()

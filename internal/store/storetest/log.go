@@ -180,8 +180,10 @@ func findAndAt(b *bench) {
 		if err != nil || !found || id != row.EventID {
 			b.Errorf("At = %s, %v, %v, want %s", id, found, err, row.EventID)
 		}
-		if _, found, err = r.Find("nobody"); found || err != nil {
-			b.Errorf("Find of an unknown id: %v, %v", found, err)
+		for _, odd := range []string{"nobody", "\xff\xfe", "a\x00b"} {
+			if _, found, err = r.Find(odd); found || err != nil {
+				b.Errorf("Find of %q: %v, %v", odd, found, err)
+			}
 		}
 		if _, found, err = r.At(row.Seq + 1); found || err != nil {
 			b.Errorf("At of an unused number: %v, %v", found, err)
