@@ -58,7 +58,10 @@ func (j *judgement) shape() {
 		if f.id <= last[row] || seen[f.id] {
 			j.errorf("id %s of %s comes after %s, or again", f.id, row, last[row])
 		}
-		last[row], seen[f.id] = f.id, true
+		if servertest.OneWriter() && f.id <= last[""] {
+			j.errorf("id %s comes after %s", f.id, last[""])
+		}
+		last[row], last[""], seen[f.id] = f.id, f.id, true
 		if d.ID != f.id || d.Type != f.event || d.Entity != j.entity || d.Tenant != servertest.Tenant {
 			j.errorf("frame %+v contradicts itself", f)
 		}

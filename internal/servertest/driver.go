@@ -52,6 +52,11 @@ func (s *Server) place() {
 	}
 }
 
+// OneWriter reports whether all events of the tests' datastores are written one
+// after the other, so that event ids ascend along every stream; else they
+// ascend for each row.
+func OneWriter() bool { return os.Getenv(driverVariable) != "postgres" }
+
 // Database returns the URL of a server on PostgreSQL.
 func (s *Server) Database() string { return s.options.Database }
 
