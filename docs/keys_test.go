@@ -33,12 +33,24 @@ func shapes(t *testing.T, dir string) map[string]shape {
 		ast.Inspect(file, func(n ast.Node) bool {
 			if literal, ok := n.(*ast.CompositeLit); ok && isShape(literal) {
 				what, s := readShape(literal)
-				found[what] = s
+				found[what] = found[what].or(s)
 			}
 			return true
 		})
 	}
 	return found
+}
+
+// or joins the shapes of one mapping whose keys depend on another key: what one
+// of them refuses and another takes is a key.
+func (s shape) or(other shape) (joined shape) {
+	joined.keys = append(slices.Clone(s.keys), other.keys...)
+	for _, key := range append(slices.Clone(s.refused), other.refused...) {
+		if !slices.Contains(joined.keys, key) {
+			joined.refused = append(joined.refused, key)
+		}
+	}
+	return joined
 }
 
 func isShape(literal *ast.CompositeLit) bool {
