@@ -102,31 +102,55 @@ func TestResumeOfAStreamThatWasToldNothing(t *testing.T) {
 	}
 }
 
+// manyPages is more rows than two pages of the log hold.
+const manyPages = 1700
+
+// missManyPages returns the last id of a client that has hung up before many
+// pages were written.
+func missManyPages(ann *servertest.Caller) (last string) {
+	stream := ann.Open("/subscribe/bell")
+	ann.Post("/data/bell", `{"id":"first"}`).Is(201)
+	last = stream.Frame().ID
+	stream.Close()
+	rows := make([]string, manyPages)
+	for i := range rows {
+		rows[i] = fmt.Sprintf(`{"id":"b%04d"}`, i)
+	}
+	ann.Post("/data/bell/bulk", "["+strings.Join(rows, ",")+"]").Is(201)
+	return last
+}
+
+// replaysManyPages reads what missManyPages missed, each row once, in order.
+func replaysManyPages(t *testing.T, again *servertest.Stream) {
+	t.Helper()
+	for i := range manyPages {
+		if got, want := again.Frame().Subject(), fmt.Sprintf("b%04d", i); got != want {
+			t.Fatalf("frame %d is of row %s, want %s", i, got, want)
+		}
+	}
+}
+
 // A replay of many pages ends in the live stream without a hole, also when
 // nothing is written meanwhile.
 func TestResumeOverManyPages(t *testing.T) {
 	s := start(t)
 	ann := s.User("ann")
-	stream := ann.Open("/subscribe/bell")
-	ann.Post("/data/bell", `{"id":"first"}`).Is(201)
-	last := stream.Frame().ID
-	stream.Close()
-	const n = 1700
-	rows := make([]string, n)
-	for i := range rows {
-		rows[i] = fmt.Sprintf(`{"id":"b%04d"}`, i)
-	}
-	ann.Post("/data/bell/bulk", "["+strings.Join(rows, ",")+"]").Is(201)
-	again := ann.Resume("/subscribe/bell", last)
-	for i := range n {
-		if got, want := again.Frame().Subject(), fmt.Sprintf("b%04d", i); got != want {
-			t.Fatalf("frame %d is of row %s, want %s", i, got, want)
-		}
-	}
+	again := ann.Resume("/subscribe/bell", missManyPages(ann))
+	replaysManyPages(t, again)
 	ann.Post("/data/bell", `{"id":"live"}`).Is(201)
 	if got := again.Frame().Subject(); got != "live" {
 		t.Errorf("after the replay comes %s", got)
 	}
+}
+
+// A replay of many pages is whole also right after a restart, before anything
+// new is written: what the log held when the server started is read to its end.
+func TestResumeOverManyPagesAfterARestart(t *testing.T) {
+	s := start(t)
+	ann := s.User("ann")
+	last := missManyPages(ann)
+	s.Restart()
+	replaysManyPages(t, ann.Resume("/subscribe/bell", last))
 }
 
 // There is no gap detection — here there is: an id that stands for no place in
@@ -282,29 +306,5 @@ func TestShutdownEndsStreamsInBand(t *testing.T) {
 	rest := stream.End()
 	if len(rest) != 1 || !strings.HasPrefix(rest[0].Raw, "retry: ") || !strings.HasSuffix(rest[0].Raw, "\n: closing, reconnect\n") {
 		t.Errorf("ends with %q", rest)
-	}
-}
-
-// A replay of many pages is whole also right after a restart, before anything
-// new is written: what the log held when the server started is read to its end.
-func TestResumeOverManyPagesAfterARestart(t *testing.T) {
-	s := start(t)
-	ann := s.User("ann")
-	stream := ann.Open("/subscribe/bell")
-	ann.Post("/data/bell", `{"id":"first"}`).Is(201)
-	last := stream.Frame().ID
-	stream.Close()
-	const n = 1700
-	rows := make([]string, n)
-	for i := range rows {
-		rows[i] = fmt.Sprintf(`{"id":"b%04d"}`, i)
-	}
-	ann.Post("/data/bell/bulk", "["+strings.Join(rows, ",")+"]").Is(201)
-	s.Restart()
-	again := ann.Resume("/subscribe/bell", last)
-	for i := range n {
-		if got, want := again.Frame().Subject(), fmt.Sprintf("b%04d", i); got != want {
-			t.Fatalf("frame %d is of row %s, want %s", i, got, want)
-		}
 	}
 }
