@@ -29,9 +29,12 @@ func fuzzAll(ctx context.Context, j job) error {
 		ran++
 		// Minimising an input that is merely interesting would take most of a
 		// short run's time where inputs are large, as documents are.
-		err := j.command(ctx, nil, "go", "test", "-run=^$", "-fuzz=^"+t.name+"$",
+		quiet := j
+		verdict := &verdict{to: j.out}
+		quiet.out = verdict
+		err := quiet.command(ctx, nil, "go", "test", "-run=^$", "-fuzz=^"+t.name+"$",
 			"-fuzztime="+j.fuzztime.String(), "-fuzzminimizetime=10x", t.pkg)
-		if err != nil {
+		if err := verdict.judge(err); err != nil {
 			return err
 		}
 	}
