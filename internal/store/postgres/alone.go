@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rowcast/rowcast/internal/store"
 )
@@ -31,22 +32,15 @@ func (s *Store) alone(ctx context.Context, fn func(context.Context) error) error
 	}
 	defer conn.Release()
 	defer s.abandon(conn)
-	if _, err := conn.Exec(ctx, "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0"); err != nil {
-		return fail("begin a migration", err)
-	}
 	said := false
 	for {
-		var mine bool
-		// In the simple protocol: a portal would keep its snapshot to the end of
-		// the transaction, and an index made meanwhile would wait for it.
-		err := conn.QueryRow(ctx, "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0))", pgx.QueryExecModeSimpleProtocol, "rowcast migrates "+s.ns).Scan(&mine)
-		if err != nil {
+		mine, err := s.tryAlone(ctx, conn)
+		switch {
+		case err != nil:
 			return fail("wait for another instance's migration", err)
-		}
-		if mine {
+		case mine:
 			return fn(ctx)
-		}
-		if !said {
+		case !said:
 			s.config.Logger.Info("another instance is migrating the datastore, waiting for it", "namespace", s.config.Namespace)
 			said = true
 		}
@@ -58,6 +52,21 @@ func (s *Store) alone(ctx context.Context, fn func(context.Context) error) error
 		case <-timer.C:
 		}
 	}
+}
+
+// tryAlone begins a transaction that holds the lock, or ends it: who waits in one
+// would keep a connection of a pooler's that the other needs to finish.
+func (s *Store) tryAlone(ctx context.Context, conn *pgxpool.Conn) (mine bool, err error) {
+	if _, err := conn.Exec(ctx, "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0"); err != nil {
+		return false, err
+	}
+	// In the simple protocol: a portal would keep its snapshot to the end of
+	// the transaction, and an index made meanwhile would wait for it.
+	err = conn.QueryRow(ctx, "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0))", pgx.QueryExecModeSimpleProtocol, "rowcast migrates "+s.ns).Scan(&mine)
+	if err == nil && !mine {
+		_, err = conn.Exec(ctx, "ROLLBACK")
+	}
+	return mine, err
 }
 
 // transaction runs fn in a transaction for DDL: all of it, or nothing.
