@@ -78,12 +78,12 @@ func openDatabase(ctx context.Context, config Config) (*database, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the url of the database cannot be read: %w", err) // pgx leaves the password out
 	}
-	pooled, err := probe(ctx, parsed.ConnConfig.Copy(), config.Logger)
+	found, err := probe(ctx, parsed.ConnConfig.Copy(), config.Logger)
 	if err != nil {
 		return nil, err
 	}
 	db := &database{url: config.URL, logger: config.Logger}
-	db.configure(parsed, config, pooled)
+	db.configure(parsed, config, found.pooled)
 	if db.pool, err = pgxpool.NewWithConfig(ctx, parsed); err != nil {
 		return nil, fail("connect", err)
 	}
@@ -92,7 +92,7 @@ func openDatabase(ctx context.Context, config Config) (*database, error) {
 	db.watch = newLockWatch(db)
 	db.running.Go(func() { db.watch.run(background) })
 	db.running.Go(func() { db.poll(background, config.poll) })
-	if err := db.listen(background, parsed.ConnConfig.Copy(), config, pooled); err != nil {
+	if err := db.listen(background, parsed.ConnConfig.Copy(), config, found); err != nil {
 		stop()
 		db.running.Wait()
 		db.pool.Close()
@@ -116,17 +116,22 @@ func (db *database) configure(parsed *pgxpool.Config, config Config, pooled bool
 	parsed.BeforeClose = func(c *pgx.Conn) { db.own.remove(c.PgConn().PID()) }
 }
 
-func (db *database) listen(ctx context.Context, direct *pgx.ConnConfig, config Config, pooled bool) error {
+func (db *database) listen(ctx context.Context, direct *pgx.ConnConfig, config Config, found facts) error {
 	if config.ListenURL != "" && config.ListenURL != config.URL {
 		var err error
 		if direct, err = pgx.ParseConfig(config.ListenURL); err != nil {
 			return fmt.Errorf("the listenurl of the database cannot be read: %w", err)
 		}
-		if pooled, err = probe(ctx, direct.Copy(), config.Logger); err != nil {
+		behind, err := probe(ctx, direct.Copy(), config.Logger)
+		if err != nil {
 			return fmt.Errorf("listenurl: %w", err)
 		}
+		if behind.identity != found.identity {
+			return errors.New("listenurl leads to another database than url, where nothing of it is heard: let both lead to one database of one server")
+		}
+		found = behind
 	}
-	if pooled {
+	if found.pooled {
 		config.Logger.Warn("the database is reached through a pooler, which cannot pass LISTEN on: changes of other instances are seen up to a second late; give listenurl, a URL that leads past the pooler")
 		return nil
 	}
@@ -196,42 +201,45 @@ var imitators = []string{
 	"CockroachDB", "YugabyteDB", "-YB-", "Redshift", "Greenplum", "Cloudberry", "Materialize", "RisingWave", "CrateDB", "QuestDB", "Spanner", "Aurora DSQL", "EventStoreDB",
 }
 
-// probe checks what the design needs of a server and reports whether a pooler
-// stands before it.
-func probe(ctx context.Context, c *pgx.ConnConfig, logger *slog.Logger) (pooled bool, err error) {
+// probe checks what the design needs of a server.
+func probe(ctx context.Context, c *pgx.ConnConfig, logger *slog.Logger) (f facts, err error) {
 	polish(c)
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec
 	conn, err := pgx.ConnectConfig(ctx, c)
 	if err != nil {
-		return false, fail("connect", err)
+		return f, fail("connect", err)
 	}
 	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
 	var version string
 	if err := conn.QueryRow(ctx, "SELECT version()").Scan(&version); err != nil {
-		return false, fail("ask for the version", err)
+		return f, fail("ask for the version", err)
 	}
 	if err := genuine(version); err != nil {
-		return false, err
+		return f, err
 	}
-	var f facts
+	var pid int32
 	err = conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), pg_is_in_recovery(),
-		pg_backend_pid(), current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off'`).
-		Scan(&f.version, &f.encoding, &f.standby, &f.pid, &f.durable)
+		pg_backend_pid(), current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off',
+		current_database() || ' since ' || extract(epoch FROM pg_postmaster_start_time())`).
+		Scan(&f.version, &f.encoding, &f.standby, &pid, &f.durable, &f.identity)
 	if err != nil {
-		return false, fail("ask for the settings", err)
+		return f, fail("ask for the settings", err)
 	}
+	f.pooled = uint32(pid) != conn.PgConn().PID() // #nosec G115 -- a process id
 	if !f.durable {
 		logger.Warn("the server runs with fsync or synchronous_commit off: writes that were answered can be lost in a crash, and with them what streams were told")
 	}
-	return uint32(f.pid) != conn.PgConn().PID(), f.check(version) // #nosec G115 -- a process id
+	return f, f.check(version)
 }
 
+// facts are what a server says of itself.
 type facts struct {
 	version  int
 	encoding string
 	standby  bool
-	pid      int32
 	durable  bool
+	identity string // of the database, for as long as its server runs
+	pooled   bool   // a pooler stands before it
 }
 
 func genuine(version string) error {
