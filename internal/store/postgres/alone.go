@@ -82,22 +82,22 @@ func (s *Store) transaction(ctx context.Context, fn func(pgx.Tx) error) error {
 // up who writes. One that an interruption left half made is made anew.
 func (m *migration) later(ctx context.Context) error {
 	for _, d := range m.deferred {
-		name := m.store.ns + quote(d.index.name)
+		name := m.store.ns + quote(d.name)
 		if d.drop || d.invalid {
-			if err := m.concurrently(ctx, "drop index "+d.index.name, "DROP INDEX CONCURRENTLY IF EXISTS "+name); err != nil {
+			if err := m.concurrently(ctx, "drop index "+d.name, "DROP INDEX CONCURRENTLY IF EXISTS "+name); err != nil {
 				return err
 			}
 		}
 		if d.drop {
-			m.warn("table %s: dropped index %s, because the schema no longer calls that field unique", d.entity.Table, d.index.name)
+			m.warn("table %s: dropped index %s, because the schema no longer calls that field unique", d.entity.Table, d.name)
 			continue
 		}
-		err := m.concurrently(ctx, "create index "+d.index.name, d.index.create(m.table(d.entity), true))
+		err := m.concurrently(ctx, "create index "+d.name, createIndex(m.store.plan(d.entity).Table, d.index, true))
 		if err != nil {
 			// A half-made unique index would refuse rows.
-			return errors.Join(m.duplicates(d, err), m.concurrently(context.WithoutCancel(ctx), "drop index "+d.index.name, "DROP INDEX CONCURRENTLY IF EXISTS "+name))
+			return errors.Join(m.duplicates(d, err), m.concurrently(context.WithoutCancel(ctx), "drop index "+d.name, "DROP INDEX CONCURRENTLY IF EXISTS "+name))
 		}
-		m.report.Created = append(m.report.Created, "index "+d.index.name)
+		m.report.Created = append(m.report.Created, "index "+d.name)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (m *migration) duplicates(d deferred, err error) error {
 		return err
 	}
 	return &store.RefusedError{Problems: []string{fmt.Sprintf("table %s, field %s is unique in the schema and has duplicates; find them with: SELECT %s, count(*) FROM %s GROUP BY 1 HAVING count(*) > 1;",
-		d.entity.Table, d.entity.Fields[d.index.field].Name, d.index.columns, m.table(d.entity))}}
+		d.entity.Table, d.entity.Fields[d.index.Fields[0]].Name, m.store.plan(d.entity).Keys(d.index), m.table(d.entity))}}
 }
 
 // concurrently runs what cannot run in a transaction, however long it takes.

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/rowcast/rowcast/internal/predicate"
+	"github.com/rowcast/rowcast/internal/store/sqltext"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
 )
@@ -15,7 +16,7 @@ type dialect struct{}
 var _ predicate.Dialect = dialect{}
 
 // Column implements predicate.Dialect.
-func (dialect) Column(f *schema.Field) string { return quote(f.Name) }
+func (dialect) Column(f *schema.Field) string { return sqltext.Quote(f.Name) }
 
 // Placeholder implements predicate.Dialect.
 func (dialect) Placeholder(n int) string { return "$" + strconv.Itoa(n) }

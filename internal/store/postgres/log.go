@@ -80,7 +80,7 @@ func (s *Store) logStatement(rows []*store.LogRow) (statement, error) {
 		sent = append(sent, string(guard.AppendNames(nil, row.Sent)))
 		differs = append(differs, string(guard.AppendNames(nil, row.Differs)))
 		origins = append(origins, row.Origin)
-		guards = append(guards, string(guard.Append(nil, p.entity, row.Guard)))
+		guards = append(guards, string(guard.Append(nil, p.Entity, row.Guard)))
 	}
 	return statement{s.sql.logInsert, []any{ids, entities, operations, fine, topics, subjects, actors, times, sent, differs, origins, guards}}, nil
 }
@@ -122,7 +122,7 @@ func (r *reader) logRow(found pgx.Rows) (*store.LogRow, error) {
 		return nil, fmt.Errorf("log row %d, differs: %w", row.Seq, err)
 	}
 	if p := r.store.namesOf(row.Entity); p != nil {
-		if row.Guard, err = guard.Decode(guards, p.byName); err != nil {
+		if row.Guard, err = guard.Decode(guards, p.ByName); err != nil {
 			return nil, fmt.Errorf("log row %d, guard: %w", row.Seq, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/store/sqltext"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
 )
@@ -63,7 +64,8 @@ type migration struct {
 // deferred is an index to be made, or dropped, after the transaction.
 type deferred struct {
 	entity  *schema.Entity
-	index   index
+	index   sqltext.Index
+	name    string
 	invalid bool // one of the name is there, half made
 	drop    bool
 }
@@ -94,7 +96,7 @@ func (m *migration) run(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-func (m *migration) table(e *schema.Entity) string { return m.store.ns + quote(e.Table) }
+func (m *migration) table(e *schema.Entity) string { return m.store.plan(e).Name }
 
 func (m *migration) exec(ctx context.Context, what, sql string) error {
 	if _, err := m.tx.Exec(ctx, sql); err != nil {
@@ -104,7 +106,7 @@ func (m *migration) exec(ctx context.Context, what, sql string) error {
 }
 
 func (m *migration) create(ctx context.Context, e *schema.Entity) error {
-	if err := m.exec(ctx, "create table "+e.Table, createTable(m.table(e), e)); err != nil {
+	if err := m.exec(ctx, "create table "+e.Table, createTable(m.store.plan(e).Table)); err != nil {
 		return err
 	}
 	m.report.Created = append(m.report.Created, "table "+e.Table)
@@ -203,25 +205,26 @@ func (m *migration) indexes(ctx context.Context, e *schema.Entity, there bool) e
 		return err
 	}
 	asked := map[string]bool{}
-	for _, ix := range wantedIndexes(e, m.plan.Indexes[e]) {
-		valid, made := have[ix.name]
+	for _, ix := range sqltext.Indexes(e, m.plan.Indexes[e]) {
+		name := indexName(e, ix)
+		valid, made := have[name]
 		switch {
-		case asked[ix.name] || valid:
+		case asked[name] || valid:
 		case there:
-			if err := m.postpone(ctx, e, deferred{entity: e, index: ix, invalid: made}); err != nil {
+			if err := m.postpone(ctx, e, deferred{entity: e, index: ix, name: name, invalid: made}); err != nil {
 				return err
 			}
 		default:
-			if err := m.exec(ctx, "create index "+ix.name, ix.create(m.table(e), false)); err != nil {
+			if err := m.exec(ctx, "create index "+name, createIndex(m.store.plan(e).Table, ix, false)); err != nil {
 				return err
 			}
-			m.report.Created = append(m.report.Created, "index "+ix.name)
+			m.report.Created = append(m.report.Created, "index "+name)
 		}
-		asked[ix.name] = true
+		asked[name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(have)) {
-		if !asked[name] && strings.HasSuffix(name, uniqueSuffix) {
-			m.deferred = append(m.deferred, deferred{entity: e, index: index{name: name}, drop: true})
+		if !asked[name] && strings.HasSuffix(name, sqltext.UniqueSuffix) {
+			m.deferred = append(m.deferred, deferred{entity: e, name: name, drop: true})
 		}
 	}
 	return nil
@@ -229,15 +232,16 @@ func (m *migration) indexes(ctx context.Context, e *schema.Entity, there bool) e
 
 // postpone notes an index, and refuses one that the rows there are would not bear.
 func (m *migration) postpone(ctx context.Context, e *schema.Entity, d deferred) error {
-	if !d.index.unique {
+	if !d.index.Unique {
 		m.deferred = append(m.deferred, d)
 		return nil
 	}
-	twice := "SELECT " + d.index.columns + ", count(*) FROM " + m.table(e) + " WHERE " + d.index.columns + " IS NOT NULL GROUP BY 1 HAVING count(*) > 1"
+	column := m.store.plan(e).Keys(d.index)
+	twice := "SELECT " + column + ", count(*) FROM " + m.table(e) + " WHERE " + column + " IS NOT NULL GROUP BY 1 HAVING count(*) > 1"
 	found := false
 	err := each(ctx, m.tx, func(pgx.Rows) error { found = true; return nil }, twice+" LIMIT 1")
 	if found {
-		m.refuse("table %s, field %s is unique in the schema and has duplicates; find them with: %s;", e.Table, e.Fields[d.index.field].Name, twice)
+		m.refuse("table %s, field %s is unique in the schema and has duplicates; find them with: %s;", e.Table, e.Fields[d.index.Fields[0]].Name, twice)
 		return nil
 	}
 	m.deferred = append(m.deferred, d)

@@ -23,7 +23,8 @@
 // connection and one reader of pg_locks.
 //
 // A Store is safe for concurrent use. Close waits for everything it started.
-// The package may import value, schema, predicate, store and store/guard.
+// The package may import value, schema, predicate, store, store/guard
+// and store/sqltext.
 package postgres
 
 import (
@@ -31,12 +32,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/store/sqltext"
 )
 
 // Config is what a Store stands on.
@@ -158,7 +159,7 @@ func (c *Cluster) Open(ctx context.Context, config Config) (*Store, error) {
 }
 
 func (s *Store) start(ctx context.Context) error {
-	steps, err := systemSteps()
+	steps, err := sqltext.Steps(systemFiles)
 	if err != nil {
 		return err
 	}
@@ -218,7 +219,4 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// quote is the one way a name gets into SQL.
-func quote(name string) string {
-	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
-}
+func quote(name string) string { return sqltext.Quote(name) }

@@ -6,11 +6,12 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/store/sqltext"
 )
 
 // Numbered files, each one version of the log's own tables. A step only adds,
@@ -19,43 +20,21 @@ import (
 //go:embed system/*.sql
 var systemFiles embed.FS
 
-// step takes the system tables one version further.
-type step struct {
-	name string
-	sql  string
-}
-
-func systemSteps() ([]step, error) {
-	names, err := fs.Glob(systemFiles, "system/*.sql")
-	if err != nil {
-		return nil, fmt.Errorf("list the system tables: %w", err)
-	}
-	steps := make([]step, len(names))
-	for i, name := range names {
-		sql, err := fs.ReadFile(systemFiles, name)
-		if err != nil {
-			return nil, fmt.Errorf("read the system tables: %w", err)
-		}
-		steps[i] = step{name: name, sql: string(sql)}
-	}
-	return steps, nil
-}
-
 // upgradeSystem makes the namespace and brings the system tables to the last
 // step, or refuses those of a newer release. All or nothing, one instance at a
 // time.
-func (s *Store) upgradeSystem(ctx context.Context, steps []step) error {
+func (s *Store) upgradeSystem(ctx context.Context, steps []sqltext.Step) error {
 	return s.alone(ctx, func(ctx context.Context) error {
 		return s.transaction(ctx, func(tx pgx.Tx) error { return s.applySteps(ctx, tx, steps) })
 	})
 }
 
-func (s *Store) applySteps(ctx context.Context, tx pgx.Tx, steps []step) error {
+func (s *Store) applySteps(ctx context.Context, tx pgx.Tx, steps []sqltext.Step) error {
 	if err := s.namespace(ctx, tx); err != nil {
 		return err
 	}
-	exec := func(what, sql string, args ...any) error {
-		if _, err := tx.Exec(ctx, sql, args...); err != nil {
+	exec := func(what, sql string) error {
+		if _, err := tx.Exec(ctx, sql); err != nil {
 			return fail(what, err)
 		}
 		return nil
@@ -70,22 +49,12 @@ func (s *Store) applySteps(ctx context.Context, tx pgx.Tx, steps []step) error {
 	if err := tx.QueryRow(ctx, "SELECT number FROM "+s.sql.meta+" WHERE name = 'version'").Scan(&version); err != nil {
 		return fail("read the version of the system tables", err)
 	}
-	if version > len(steps) {
-		return fmt.Errorf("the system tables are of version %d and this release knows %d: run the newer release, or restore a backup from before it ran", version, len(steps))
-	}
-	if version == len(steps) {
-		return nil
-	}
-	// The files name no namespace.
-	if err := exec("choose the namespace", "SET LOCAL search_path TO "+quote(s.config.Namespace)); err != nil {
-		return err
-	}
-	for _, step := range steps[version:] {
-		if err := exec("apply "+step.name, step.sql); err != nil {
+	if version != len(steps) { // the files name no namespace
+		if err := exec("choose the namespace", "SET LOCAL search_path TO "+quote(s.config.Namespace)); err != nil {
 			return err
 		}
 	}
-	return exec("write the version of the system tables", "UPDATE "+s.sql.meta+" SET number = $1 WHERE name = 'version'", len(steps))
+	return sqltext.Upgrade(steps, version, "UPDATE "+strings.ReplaceAll(s.sql.meta, "%", "%%")+" SET number = %d WHERE name = 'version'", exec)
 }
 
 // namespace makes the PostgreSQL schema where it is missing. A role that may

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/store/sqltext"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
 )
@@ -25,11 +26,11 @@ var _ store.Tx = (*tx)(nil)
 // transaction stands and the work may go on.
 func (t *tx) Insert(e *schema.Entity, row store.Row) error {
 	p := t.store.plan(e)
-	if len(row) != len(p.columns) {
-		return fmt.Errorf("insert into %s: %d cells for %d fields", e.Table, len(row), len(p.columns))
+	if len(row) != len(e.Fields) {
+		return fmt.Errorf("insert into %s: %d cells for %d fields", e.Table, len(row), len(e.Fields))
 	}
 	drawing := row[e.ID].IsNull()
-	if drawing && !p.drawn {
+	if drawing && !p.Draws {
 		return fmt.Errorf("insert into %s: the id is NULL", e.Table)
 	}
 	for i, f := range e.Fields {
@@ -40,7 +41,7 @@ func (t *tx) Insert(e *schema.Entity, row store.Row) error {
 	if drawing {
 		return t.draw(p, row)
 	}
-	if p.drawn {
+	if p.Draws {
 		if _, err := t.query("insert into "+e.Table, p.advance, []any{row[e.ID].Int()}, nil); err != nil {
 			return err
 		}
@@ -70,7 +71,7 @@ func fits(f *schema.Field, v value.Value) error {
 
 // draw inserts a row whose id the database draws.
 func (t *tx) draw(p *plan, row store.Row) error {
-	e := p.entity
+	e := p.Entity
 	rest := make([]value.Value, 0, len(row))
 	for i, v := range row {
 		if i != e.ID {
@@ -93,15 +94,10 @@ func (t *tx) draw(p *plan, row store.Row) error {
 
 // conflict finds the field whose value another row has.
 func (t *tx) conflict(p *plan, row store.Row) error {
-	found := &store.ConflictError{Entity: p.entity, Field: -1}
-	fields := append([]int{p.entity.ID}, p.unique...)
-	var s selection
-	for i, f := range fields {
-		s.add([]string{"SELECT ", ", "}[min(i, 1)], "EXISTS (SELECT 1 FROM ", p.table, " WHERE ", p.columns[f], " = ")
-		s.arg(row[f])
-		s.add(")")
-	}
-	_, err := t.query("insert into "+p.entity.Table, s.String(), cells(s.args), func(rows pgx.Rows) error {
+	found := &store.ConflictError{Entity: p.Entity, Field: -1}
+	fields := append([]int{p.Entity.ID}, p.unique...)
+	s := p.Taken(row, fields)
+	_, err := t.query("insert into "+p.Entity.Table, string(s.SQL), cells(s.Args), func(rows pgx.Rows) error {
 		for i, raw := range rows.RawValues() {
 			if raw[0] != 0 && found.Field < 0 {
 				found.Field = fields[i]
@@ -121,30 +117,22 @@ func (t *tx) Update(e *schema.Entity, row store.Row, fields []int) error {
 		return nil
 	}
 	p := t.store.plan(e)
-	var s selection
-	s.add("UPDATE ", p.table, " SET ")
-	for i, f := range fields {
+	for _, f := range fields {
 		if err := fits(e.Fields[f], row[f]); err != nil {
 			return fmt.Errorf("update %s: %w", e.Table, err)
 		}
-		if i > 0 {
-			s.add(", ")
-		}
-		s.add(p.columns[f], " = ")
-		s.arg(row[f])
 	}
-	s.add(" WHERE ", p.id, " = ")
-	s.arg(row[e.ID])
+	s := p.Update(nil, row, fields)
 	if p.indexed(fields) {
-		return t.guarded(p, s.String(), cells(s.args))
+		return t.guarded(p, string(s.SQL), cells(s.Args))
 	}
-	return t.changed(t.query("update "+e.Table, s.String(), cells(s.args), nil))
+	return t.changed(t.query("update "+e.Table, string(s.SQL), cells(s.Args), nil))
 }
 
 // indexed reports whether a change of the fields can meet a unique constraint.
 func (p *plan) indexed(fields []int) bool {
 	for _, f := range fields {
-		if p.entity.Fields[f].Unique || f == p.entity.ID {
+		if p.Entity.Fields[f].Unique || f == p.Entity.ID {
 			return true
 		}
 	}
@@ -162,13 +150,13 @@ func (t *tx) changed(n int64, err error) error {
 // transaction standing.
 func (t *tx) guarded(p *plan, sql string, args []any) error {
 	t.before = append(t.before, statement{sql: "SAVEPOINT work"})
-	n, err := t.query("update "+p.entity.Table, sql, args, nil)
+	n, err := t.query("update "+p.Entity.Table, sql, args, nil)
 	if name, ok := t.constraint(err); ok {
 		t.lost = nil
 		if _, err := t.query("roll back to a savepoint", "ROLLBACK TO SAVEPOINT work", nil, nil); err != nil {
 			return err
 		}
-		return &store.ConflictError{Entity: p.entity, Field: p.conflicting(name)}
+		return &store.ConflictError{Entity: p.Entity, Field: p.conflicting(name)}
 	}
 	if err == nil {
 		t.before = append(t.before, statement{sql: "RELEASE SAVEPOINT work"})
@@ -179,7 +167,7 @@ func (t *tx) guarded(p *plan, sql string, args []any) error {
 // conflicting returns the field that a unique index of rowcast's is on.
 func (p *plan) conflicting(constraint string) int {
 	for _, f := range p.unique {
-		if newIndex(p.entity, []int{f}, true).name == constraint {
+		if indexName(p.Entity, sqltext.Index{Fields: []int{f}, Unique: true}) == constraint {
 			return f
 		}
 	}
@@ -188,5 +176,5 @@ func (p *plan) conflicting(constraint string) int {
 
 // Delete implements store.Tx.
 func (t *tx) Delete(e *schema.Entity, id value.Value) error {
-	return t.changed(t.query("delete from "+e.Table, t.store.plan(e).remove, []any{cell{id}}, nil))
+	return t.changed(t.query("delete from "+e.Table, t.store.plan(e).Delete, []any{cell{id}}, nil))
 }

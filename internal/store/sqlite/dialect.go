@@ -6,6 +6,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/rowcast/rowcast/internal/predicate"
+	"github.com/rowcast/rowcast/internal/store/sqltext"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
 )
@@ -16,7 +17,7 @@ type dialect struct{}
 var _ predicate.Dialect = dialect{}
 
 // Column implements predicate.Dialect.
-func (dialect) Column(f *schema.Field) string { return quote(f.Name) }
+func (dialect) Column(f *schema.Field) string { return sqltext.Quote(f.Name) }
 
 // Placeholder implements predicate.Dialect.
 func (dialect) Placeholder(n int) string { return "?" + strconv.Itoa(n) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/rowcast/rowcast/internal/store/sqltext"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
 )
@@ -118,7 +119,7 @@ func (t *table) details(c *conn, name string) error {
 		}
 	}
 	return c.each(func(st *sqlite3.Stmt) { t.rows = st.ColumnBool(0) },
-		`SELECT EXISTS (SELECT 1 FROM `+quote(name)+`)`)
+		`SELECT EXISTS (SELECT 1 FROM `+sqltext.Quote(name)+`)`)
 }
 
 // indexNames returns the indexes of a table.

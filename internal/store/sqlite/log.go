@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowcast/rowcast/internal/store"
 	"github.com/rowcast/rowcast/internal/store/guard"
+	"github.com/rowcast/rowcast/internal/store/sqltext"
 	"github.com/rowcast/rowcast/schema"
 )
 
@@ -43,7 +44,7 @@ func (t *tx) Append(rows ...*store.LogRow) error {
 	return nil
 }
 
-func (c *conn) bindLogRow(st *sqlite3.Stmt, row *store.LogRow, p *plan) error {
+func (c *conn) bindLogRow(st *sqlite3.Stmt, row *store.LogRow, p *sqltext.Table) error {
 	if p == nil {
 		return fmt.Errorf("entity %q was not migrated", row.Entity)
 	}
@@ -72,12 +73,12 @@ func (c *conn) bindLogRow(st *sqlite3.Stmt, row *store.LogRow, p *plan) error {
 	if err := st.BindText(11, row.Origin); err != nil {
 		return err
 	}
-	c.scratch = guard.Append(c.scratch[:0], p.entity, row.Guard)
+	c.scratch = guard.Append(c.scratch[:0], p.Entity, row.Guard)
 	return st.BindRawText(12, c.scratch)
 }
 
-// namesOf returns the plan of a migrated entity, or nil.
-func (s *Store) namesOf(entity string) *plan { return (*s.names.Load())[entity] }
+// namesOf returns the table of a migrated entity, or nil.
+func (s *Store) namesOf(entity string) *sqltext.Table { return (*s.names.Load())[entity] }
 
 // Log implements store.Reader.
 func (r *reader) Log(after int64, limit int) (rows []*store.LogRow, err error) {
@@ -124,7 +125,7 @@ func (r *reader) logRow(st *sqlite3.Stmt) (row *store.LogRow, err error) {
 		return nil, fmt.Errorf("log row %d, differs: %w", row.Seq, err)
 	}
 	if p := r.store.namesOf(row.Entity); p != nil {
-		if row.Guard, err = guard.Decode(st.ColumnText(12), p.byName); err != nil {
+		if row.Guard, err = guard.Decode(st.ColumnText(12), p.ByName); err != nil {
 			return nil, fmt.Errorf("log row %d, guard: %w", row.Seq, err)
 		}
 	}

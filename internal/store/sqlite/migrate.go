@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/store/sqltext"
 	"github.com/rowcast/rowcast/schema"
 )
 
@@ -22,7 +24,7 @@ import (
 func (s *Store) Migrate(ctx context.Context, plan store.Plan) (store.Report, error) {
 	var m *migration
 	err := s.administer(ctx, func(c *conn) error {
-		m = &migration{conn: c, plan: plan}
+		m = &migration{store: s, conn: c, plan: plan}
 		return m.run()
 	})
 	if err != nil {
@@ -34,18 +36,16 @@ func (s *Store) Migrate(ctx context.Context, plan store.Plan) (store.Report, err
 
 // learn makes the entities known to the log.
 func (s *Store) learn(entities []*schema.Entity) {
-	names := make(map[string]*plan, len(entities))
-	for name, p := range *s.names.Load() {
-		names[name] = p
-	}
+	names := maps.Clone(*s.names.Load())
 	for _, e := range entities {
-		names[e.Name] = s.plan(e)
+		names[e.Name] = s.table(e)
 	}
 	s.names.Store(&names)
 }
 
 // migration is one run of Migrate.
 type migration struct {
+	store    *Store
 	conn     *conn
 	plan     store.Plan
 	report   store.Report
@@ -95,7 +95,7 @@ func (m *migration) entities() error {
 }
 
 func (m *migration) create(e *schema.Entity) error {
-	if err := m.conn.db.Exec(createTable(e)); err != nil {
+	if err := m.conn.db.Exec(createTable(m.store.table(e))); err != nil {
 		return fail("create table "+e.Table, err)
 	}
 	m.report.Created = append(m.report.Created, "table "+e.Table)
@@ -115,7 +115,7 @@ func (m *migration) adapt(e *schema.Entity, t *table) error {
 	}
 	if !id.unique {
 		m.refuse("table %s: its column id is not unique; run: CREATE UNIQUE INDEX %s ON %s (%s)",
-			e.Table, quote(e.Table+":id:key"), quote(e.Table), quote(id.name))
+			e.Table, sqltext.Quote(e.Table+":id:key"), sqltext.Quote(e.Table), sqltext.Quote(id.name))
 	}
 	for _, f := range e.Fields {
 		var err error
@@ -135,27 +135,27 @@ func (m *migration) adapt(e *schema.Entity, t *table) error {
 // compare refuses a column that would not keep the field's values exactly.
 func (m *migration) compare(e *schema.Entity, f *schema.Field, have column) {
 	want := sqlType(f)
-	table, name := quote(e.Table), quote(have.name)
+	table, name := sqltext.Quote(e.Table), sqltext.Quote(have.name)
 	switch {
 	case !have.keeps(f) && f.Index == e.ID:
 		m.refuse("table %s: its column id is %s and the schema says %s, which is %s: the type of a key cannot be changed in place; copy the rows into a new table and name that in the schema",
 			e.Table, have.declared(), f.Type, want)
 	case !have.keeps(f):
-		old := quote(have.name + "_was_" + strings.ToLower(have.declared()))
+		old := sqltext.Quote(have.name + "_was_" + strings.ToLower(have.declared()))
 		m.refuse("table %s, column %s is %s and the schema says %s, which is %s; to convert it run: ALTER TABLE %s RENAME COLUMN %s TO %s; ALTER TABLE %s ADD COLUMN %s %s; UPDATE %s SET %s = CAST(%s AS %s);",
 			e.Table, have.name, have.declared(), f.Type, want, table, name, old, table, name, want, table, name, old, want)
 	case want == "TEXT" && !strings.EqualFold(have.collation, "BINARY"):
 		m.refuse("table %s, column %s compares text with collation %s, rowcast by bytes; to change that run: ALTER TABLE %s RENAME COLUMN %s TO %s; ALTER TABLE %s ADD COLUMN %s TEXT; UPDATE %s SET %s = %s;",
-			e.Table, have.name, have.collation, table, name, quote(have.name+"_old"), table, name, table, name, quote(have.name+"_old"))
+			e.Table, have.name, have.collation, table, name, sqltext.Quote(have.name+"_old"), table, name, table, name, sqltext.Quote(have.name+"_old"))
 	}
 }
 
 func (m *migration) addColumn(e *schema.Entity, f *schema.Field, t *table) error {
 	filled := f.Default != nil && f.Default.Kind == schema.DefaultLiteral && !f.Default.Value.IsNull()
-	ddl := "ALTER TABLE " + quote(e.Table) + " ADD COLUMN " + quote(f.Name) + " " + sqlType(f)
+	ddl := "ALTER TABLE " + sqltext.Quote(e.Table) + " ADD COLUMN " + sqltext.Quote(f.Name) + " " + sqlType(f)
 	if f.Required && !filled && t.rows {
 		m.refuse("table %s has rows, and the new field %s is required without a literal defaultvalue to give them; run: %s; UPDATE %s SET %s = <a value>; or give the field a defaultvalue",
-			e.Table, f.Name, ddl, quote(e.Table), quote(f.Name))
+			e.Table, f.Name, ddl, sqltext.Quote(e.Table), sqltext.Quote(f.Name))
 		return nil
 	}
 	if filled {
@@ -175,10 +175,10 @@ func (m *migration) warnOfStrangers(e *schema.Entity, t *table) {
 		case known:
 		case have.notNull && !have.hasDefault:
 			m.warn("table %s, column %s is NOT NULL and no field of the schema: no row can be created; run: ALTER TABLE %s DROP COLUMN %s",
-				e.Table, have.name, quote(e.Table), quote(have.name))
+				e.Table, have.name, sqltext.Quote(e.Table), sqltext.Quote(have.name))
 		default:
 			m.warn("table %s, column %s is no field of the schema: left alone; to remove it run: ALTER TABLE %s DROP COLUMN %s",
-				e.Table, have.name, quote(e.Table), quote(have.name))
+				e.Table, have.name, sqltext.Quote(e.Table), sqltext.Quote(have.name))
 		}
 	}
 }
@@ -190,34 +190,35 @@ func (m *migration) indexes(e *schema.Entity) error {
 	if err != nil {
 		return err
 	}
-	want := wantedIndexes(e, m.plan.Indexes[e])
-	for _, ix := range want {
-		if slices.Contains(have, ix.name) {
+	t := m.store.table(e)
+	asked := map[string]bool{}
+	for _, ix := range sqltext.Indexes(e, m.plan.Indexes[e]) {
+		name, ddl := createIndex(t, ix)
+		if asked[name] || slices.Contains(have, name) {
+			asked[name] = true
 			continue
 		}
-		err := m.conn.db.Exec(ix.ddl)
+		asked[name] = true
+		err := m.conn.db.Exec(ddl)
 		if errors.Is(err, sqlite3.CONSTRAINT) {
-			column := quote(e.Fields[ix.field].Name)
 			m.refuse("table %s, field %s is unique in the schema and has duplicates; find them with: SELECT %s, count(*) FROM %s GROUP BY 1 HAVING count(*) > 1;",
-				e.Table, e.Fields[ix.field].Name, column, quote(e.Table))
+				e.Table, e.Fields[ix.Fields[0]].Name, t.Keys(ix), t.Name)
 			continue
 		}
 		if err != nil {
-			return fail("create index "+ix.name, err)
+			return fail("create index "+name, err)
 		}
-		have = append(have, ix.name)
-		m.report.Created = append(m.report.Created, "index "+ix.name)
+		m.report.Created = append(m.report.Created, "index "+name)
 	}
-	return m.dropUnasked(e, have, want)
+	return m.dropUnasked(e, have, asked)
 }
 
-func (m *migration) dropUnasked(e *schema.Entity, have []string, want []index) error {
+func (m *migration) dropUnasked(e *schema.Entity, have []string, asked map[string]bool) error {
 	for _, name := range have {
-		asked := slices.ContainsFunc(want, func(ix index) bool { return ix.name == name })
-		if asked || !isUniqueName(e.Table, name) {
+		if asked[name] || !isUniqueName(e.Table, name) {
 			continue
 		}
-		if err := m.conn.db.Exec("DROP INDEX " + quote(name)); err != nil {
+		if err := m.conn.db.Exec("DROP INDEX " + sqltext.Quote(name)); err != nil {
 			return fail("drop index "+name, err)
 		}
 		m.warn("table %s: dropped index %s, because the schema no longer calls that field unique", e.Table, name)

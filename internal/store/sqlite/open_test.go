@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/rowcast/rowcast/internal/store/sqltext"
 )
 
 func TestSecondProcessIsRefusedByName(t *testing.T) {
@@ -113,12 +115,12 @@ func TestSystemTables(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	steps, err := systemSteps()
+	steps, err := sqltext.Steps(systemFiles)
 	if err != nil {
 		t.Fatal(err)
 	}
-	newer := append(slices.Clone(steps), step{"2", "CREATE TABLE _rowcast_more (x); INSERT INTO _rowcast_more VALUES (1)"})
-	broken := append(slices.Clone(newer), step{"3", "CREATE TABLE _rowcast_half (x); SELECT nonsense"})
+	newer := append(slices.Clone(steps), sqltext.Step{Name: "2", SQL: "CREATE TABLE _rowcast_more (x); INSERT INTO _rowcast_more VALUES (1)"})
+	broken := append(slices.Clone(newer), sqltext.Step{Name: "3", SQL: "CREATE TABLE _rowcast_half (x); SELECT nonsense"})
 
 	if err := upgradeSystem(c, broken); err == nil {
 		t.Error("a broken step was applied")

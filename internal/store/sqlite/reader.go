@@ -60,7 +60,7 @@ func (r *reader) Get(e *schema.Entity, id value.Value) (row store.Row, err error
 	if err != nil {
 		return nil, err
 	}
-	st, err := c.stmtOf(r.store.plan(e).get)
+	st, err := c.stmtOf(r.store.table(e).Get)
 	if err != nil {
 		return nil, r.failed("get from", e.Table, err)
 	}

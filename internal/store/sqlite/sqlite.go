@@ -23,7 +23,8 @@
 // on a value that was taken meanwhile.
 //
 // A Store is safe for concurrent use. Close waits for everything it started.
-// The package may import value, schema, predicate and store.
+// The package may import value, schema, predicate, store, store/guard and
+// store/sqltext.
 package sqlite
 
 import (
@@ -40,6 +41,7 @@ import (
 	"time"
 
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/store/sqltext"
 )
 
 // Config is what a Store stands on.
@@ -105,8 +107,8 @@ type Store struct {
 	lock   *fileLock
 	writer *writer
 	pool   *pool
-	plans  sync.Map // *schema.Entity -> *plan
-	names  atomic.Pointer[map[string]*plan]
+	tables sync.Map // *schema.Entity -> *sqltext.Table
+	names  atomic.Pointer[map[string]*sqltext.Table]
 
 	closing sync.Once
 	closed  error
@@ -128,7 +130,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{config: config, path: path, lock: lock}
-	s.names.Store(&map[string]*plan{})
+	s.names.Store(&map[string]*sqltext.Table{})
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open datastore %s: %w", path, err), lock.release())
 	}
@@ -136,7 +138,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 }
 
 func (s *Store) start(ctx context.Context) error {
-	steps, err := systemSteps()
+	steps, err := sqltext.Steps(systemFiles)
 	if err != nil {
 		return err
 	}
@@ -151,7 +153,7 @@ func (s *Store) start(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) startOn(ctx context.Context, db *conn, steps []step) (err error) {
+func (s *Store) startOn(ctx context.Context, db *conn, steps []sqltext.Step) (err error) {
 	if err := upgradeSystem(db, steps); err != nil {
 		return err
 	}

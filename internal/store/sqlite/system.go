@@ -6,9 +6,9 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/store/sqltext"
 )
 
 // Numbered files, each one version of the log's own tables. A step only adds,
@@ -17,31 +17,9 @@ import (
 //go:embed system/*.sql
 var systemFiles embed.FS
 
-// step takes the system tables one version further.
-type step struct {
-	name string
-	sql  string
-}
-
-func systemSteps() ([]step, error) {
-	names, err := fs.Glob(systemFiles, "system/*.sql")
-	if err != nil {
-		return nil, fmt.Errorf("list the system tables: %w", err)
-	}
-	steps := make([]step, len(names))
-	for i, name := range names {
-		sql, err := fs.ReadFile(systemFiles, name)
-		if err != nil {
-			return nil, fmt.Errorf("read the system tables: %w", err)
-		}
-		steps[i] = step{name: name, sql: string(sql)}
-	}
-	return steps, nil
-}
-
 // upgradeSystem brings the system tables to the last step, or refuses those of
 // a newer release. All or nothing.
-func upgradeSystem(c *conn, steps []step) error {
+func upgradeSystem(c *conn, steps []sqltext.Step) error {
 	if err := c.exec("BEGIN IMMEDIATE"); err != nil {
 		return fail("begin a transaction", err)
 	}
@@ -58,7 +36,7 @@ func upgradeSystem(c *conn, steps []step) error {
 	return err
 }
 
-func applySteps(c *conn, steps []step) error {
+func applySteps(c *conn, steps []sqltext.Step) error {
 	if err := c.db.Exec(`CREATE TABLE IF NOT EXISTS _rowcast_meta (name TEXT PRIMARY KEY, number INTEGER NOT NULL, text TEXT NOT NULL) STRICT, WITHOUT ROWID;
 		INSERT OR IGNORE INTO _rowcast_meta VALUES ('version', 0, '')`); err != nil {
 		return fail("create the system tables", err)
@@ -71,21 +49,13 @@ func applySteps(c *conn, steps []step) error {
 	if _, err := fmt.Sscan(text, &version); err != nil {
 		return fmt.Errorf("version of the system tables %q: %w", text, err)
 	}
-	if version > len(steps) {
-		return fmt.Errorf("the system tables are of version %d and this release knows %d: run the newer release, or restore a backup from before it ran", version, len(steps))
-	}
-	for _, s := range steps[version:] {
-		if err := c.db.Exec(s.sql); err != nil {
-			return fail("apply "+s.name, err)
+	set := `UPDATE _rowcast_meta SET number = %d WHERE name = 'version'`
+	return sqltext.Upgrade(steps, version, set, func(attempt, sql string) error {
+		if err := c.db.Exec(sql); err != nil {
+			return fail(attempt, err)
 		}
-	}
-	if version == len(steps) {
 		return nil
-	}
-	if err := c.db.Exec(fmt.Sprintf(`UPDATE _rowcast_meta SET number = %d WHERE name = 'version'`, len(steps))); err != nil {
-		return fail("write the version of the system tables", err)
-	}
-	return nil
+	})
 }
 
 const secretTable = "_rowcast_secrets"

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/rowcast/rowcast/internal/store"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
@@ -25,14 +23,14 @@ func (t *tx) Insert(e *schema.Entity, row store.Row) (err error) {
 	if err != nil {
 		return err
 	}
-	p := t.store.plan(e)
-	if len(row) != len(p.columns) {
-		return fmt.Errorf("insert into %s: %d cells for %d fields", e.Table, len(row), len(p.columns))
+	table := t.store.table(e)
+	if len(row) != len(e.Fields) {
+		return fmt.Errorf("insert into %s: %d cells for %d fields", e.Table, len(row), len(e.Fields))
 	}
-	if row[e.ID].IsNull() && !p.drawn {
+	if row[e.ID].IsNull() && !table.Draws {
 		return fmt.Errorf("insert into %s: the id is NULL", e.Table)
 	}
-	st, err := c.stmtOf(p.insert)
+	st, err := c.stmtOf(table.Insert)
 	if err != nil {
 		return t.failed("insert into", e.Table, err)
 	}
@@ -64,27 +62,9 @@ func (t *tx) Update(e *schema.Entity, row store.Row, fields []int) error {
 	if err != nil || len(fields) == 0 {
 		return err
 	}
-	p := t.store.plan(e)
-	s := selection{sql: c.scratch[:0]}
-	s.add("UPDATE ", p.table, " SET ")
-	for i, f := range fields {
-		if i > 0 {
-			s.add(", ")
-		}
-		s.add(p.columns[f], " = ?")
-	}
-	s.add(" WHERE ", p.id, " = ?")
-	c.scratch = s.sql
-	st, err := c.stmt(s.sql)
-	if err != nil {
-		return t.failed("update", e.Table, err)
-	}
-	for i, f := range fields {
-		if err := bind(st, i+1, row[f]); err != nil {
-			return fmt.Errorf("update %s, field %s: %w", e.Table, e.Fields[f].Name, err)
-		}
-	}
-	return t.change("update", e, st, len(fields)+1, row[e.ID])
+	s := t.store.table(e).Update(c.scratch, row, fields)
+	c.scratch = s.SQL
+	return t.change("update", e, s.SQL, s.Args)
 }
 
 // Delete implements store.Tx.
@@ -93,17 +73,18 @@ func (t *tx) Delete(e *schema.Entity, id value.Value) error {
 	if err != nil {
 		return err
 	}
-	st, err := c.stmtOf(t.store.plan(e).remove)
-	if err != nil {
-		return t.failed("delete from", e.Table, err)
-	}
-	return t.change("delete from", e, st, 1, id)
+	c.scratch = append(c.scratch[:0], t.store.table(e).Delete...)
+	return t.change("delete from", e, c.scratch, []value.Value{id})
 }
 
-// change runs a statement on the one row with that id.
-func (t *tx) change(verb string, e *schema.Entity, st *sqlite3.Stmt, param int, id value.Value) error {
-	if err := bind(st, param, id); err != nil {
-		return fmt.Errorf("%s %s, id: %w", verb, e.Table, err)
+// change runs a statement on one row.
+func (t *tx) change(verb string, e *schema.Entity, sql []byte, args []value.Value) error {
+	st, err := t.conn.stmt(sql)
+	if err != nil {
+		return t.failed(verb, e.Table, err)
+	}
+	if err := bindAll(st, args); err != nil {
+		return fmt.Errorf("%s %s: %w", verb, e.Table, err)
 	}
 	if err := st.Exec(); err != nil {
 		return t.refused(verb, e, err)
