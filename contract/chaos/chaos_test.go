@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -167,62 +166,40 @@ func disturb(t *testing.T, s *servertest.Server, span time.Duration, rng *rand.R
 			pause /= 20 // hardly up
 		}
 		if time.Now().Add(pause).After(until) {
-			rest(t.Context(), time.Until(until))
+			servertest.Pass(t.Context(), time.Until(until))
 			return deaths
 		}
-		rest(t.Context(), pause)
+		servertest.Pass(t.Context(), pause)
 		if rng.IntN(2) == 0 {
 			s.Kill()
 		} else {
 			s.Stop()
 		}
-		rest(t.Context(), time.Duration(rng.IntN(300))*time.Millisecond)
+		servertest.Pass(t.Context(), time.Duration(rng.IntN(300))*time.Millisecond)
 		s.Start()
-	}
-}
-
-// rest waits without anybody to wait for.
-func rest(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(max(d, 0))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
 
 // tidy looks at the metrics when everybody has left.
 func tidy(t *testing.T, s *servertest.Server) {
 	t.Helper()
-	root := s.User("root", "admin")
 	deadline := time.Now().Add(15 * time.Second)
 	for {
-		text := root.Get("/metrics").Is(200).Body
-		value := func(name string) float64 {
-			found := regexp.MustCompile(`(?m)^` + name + `\{[^}]*\} (\S+)$`).FindStringSubmatch(text)
-			if found == nil {
-				t.Fatalf("no metric %s", name)
-			}
-			f, err := strconv.ParseFloat(found[1], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return f
-		}
-		left := fmt.Sprintf("%v subscribers, %v topics, lag %v", value("rowcast_subscribers"), value("rowcast_topics"), value("rowcast_log_lag_seconds"))
+		m := s.Metrics()
+		left := fmt.Sprintf("%v subscribers, %v topics, lag %v", m.Of("rowcast_subscribers"), m.Of("rowcast_topics"), m.Of("rowcast_log_lag_seconds"))
 		if left == "0 subscribers, 0 topics, lag 0" {
-			if failed := value("rowcast_filter_failures_total"); failed != 0 {
+			if failed := m.Of("rowcast_filter_failures_total"); failed != 0 {
 				t.Errorf("%v filters failed", failed)
 			}
-			if value("rowcast_events_published_total") < 1 || value("rowcast_events_replayed_total") < 0 || value("rowcast_events_delivered_total")+value("rowcast_events_replayed_total") < 1 {
-				t.Errorf("the counters of events are %s", text)
+			if m.Of("rowcast_events_published_total") < 1 || m.Of("rowcast_events_delivered_total")+m.Of("rowcast_events_replayed_total") < 1 {
+				t.Errorf("the counters of events are %s", m.Text)
 			}
 			return
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("when everybody has left, there are %s", left)
 		}
-		rest(t.Context(), 50*time.Millisecond)
+		servertest.Pass(t.Context(), 50*time.Millisecond)
 	}
 }
 

@@ -5,17 +5,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/rowcast/rowcast/internal/servertest"
 )
 
 // frame is one event as it came.
@@ -78,7 +78,7 @@ func (s *subscriber) run(ctx context.Context) {
 		if !s.calm.Load() && s.rng.IntN(6) == 0 {
 			away *= 12 // long enough to miss more than one page of the log
 		}
-		rest(ctx, away)
+		servertest.Pass(ctx, away)
 	}
 }
 
@@ -186,7 +186,7 @@ func (s *subscriber) tire(ctx context.Context, conn *net.TCPConn, f frame) (leav
 		return true
 	case 2, 3:
 		s.note("reads nothing for a while after frame %d", len(s.frames))
-		rest(ctx, time.Duration(s.rng.IntN(2000))*time.Millisecond)
+		servertest.Pass(ctx, time.Duration(s.rng.IntN(2000))*time.Millisecond)
 		return s.rng.IntN(2) == 0
 	}
 	return false
@@ -220,24 +220,10 @@ func (s *subscriber) wait(t *testing.T) {
 
 // block reads what stands before a blank line.
 func block(r *bufio.Reader) (f frame, err error) {
-	for {
-		line, err := r.ReadString('\n')
-		if err != nil {
-			return f, err
-		}
-		if line == "\n" {
-			return f, nil
-		}
-		name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
-		switch name {
-		case "id":
-			f.id = rest
-		case "event":
-			f.event = rest
-		case "data":
-			if err := json.Unmarshal([]byte(rest), &f.doc); err != nil {
-				return f, io.ErrUnexpectedEOF
-			}
-		}
+	b, err := servertest.ReadBlock(r)
+	if err != nil || b.Data == "" {
+		return frame{id: b.ID}, err
 	}
+	f = frame{id: b.ID, event: b.Event}
+	return f, json.Unmarshal([]byte(b.Data), &f.doc)
 }

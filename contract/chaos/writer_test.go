@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rowcast/rowcast/internal/servertest"
 )
 
 // caller sends requests as one of the users.
@@ -48,7 +50,7 @@ func (c *caller) do(user, method, path, body string) (int, []byte) {
 // must repeats a read until the server is there to answer it; after a minute it
 // gives up, and the caller sees no answer.
 func (c *caller) must(user, path string) (int, []byte) {
-	for until := time.Now().Add(time.Minute); ; rest(context.Background(), 20*time.Millisecond) {
+	for until := time.Now().Add(time.Minute); ; servertest.Pass(context.Background(), 20*time.Millisecond) {
 		status, body := c.do(user, "GET", path, "")
 		if (status != 0 && status != http.StatusServiceUnavailable && status != http.StatusGatewayTimeout) || time.Now().After(until) {
 			return status, body

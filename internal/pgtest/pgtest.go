@@ -2,7 +2,8 @@
 // on a socket in a folder of its own, without TCP, stopped and removed at the
 // end. It is never a server that somebody else uses.
 //
-// A test package calls Main from its TestMain and Database in its tests. All
+// A test package calls Main from its TestMain and Database in its tests; a
+// Proxy before a database does what a bad network does. All
 // functions are safe for concurrent use. It imports nothing of rowcast.
 package pgtest
 

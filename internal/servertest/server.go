@@ -4,7 +4,7 @@
 // that keeps bytes as they came.
 //
 // A Server stops at the end of its test and proves that nothing of it is left.
-// It imports the root package and internal/pgtest alone.
+// It imports the root package, client and internal/pgtest alone.
 package servertest
 
 import (

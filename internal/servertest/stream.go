@@ -73,16 +73,22 @@ func (c *Caller) Connect(path string) *Stream {
 }
 
 func (s *Stream) read(r *bufio.Reader) {
-	var b Block
 	for {
-		line, err := r.ReadString('\n')
+		b, err := ReadBlock(r)
 		if err != nil {
 			return
 		}
-		if line == "\n" {
-			s.blocks <- b
-			b = Block{}
-			continue
+		s.blocks <- b
+	}
+}
+
+// ReadBlock reads what stands before the next blank line of a stream. The error
+// is the reader's; a block that it cuts off is lost.
+func ReadBlock(r *bufio.Reader) (b Block, err error) {
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil || line == "\n" {
+			return b, err
 		}
 		b.Raw += line
 		name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
