@@ -26,6 +26,7 @@ type barrier struct {
 	frontier int64
 	gaps     []*gap
 	base     *base
+	tried    time.Time // when transactions that hang were last ended
 }
 
 // gap is a run of numbers that were missing.
@@ -42,6 +43,7 @@ type gap struct {
 // base is where somebody who begins to read wants to begin.
 type base struct {
 	at      store.Position
+	since   time.Time
 	waiting holders // who may still write below it
 }
 
@@ -73,7 +75,7 @@ func (b *barrier) begin(last store.Position, now holders) (at store.Position, se
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.base == nil {
-		b.base = &base{at: last, waiting: now}
+		b.base = &base{at: last, since: time.Now(), waiting: now}
 	}
 	b.base.waiting = b.base.waiting.still(now)
 	if len(b.base.waiting) > 0 {
@@ -136,16 +138,23 @@ func (g *gap) dead(lo, hi int64) bool {
 	return g.decided && !slices.ContainsFunc(g.filled, func(n int64) bool { return lo <= n && n <= hi })
 }
 
-// undecided returns the gaps that wait.
-func (b *barrier) undecided() (open []*gap) {
+// undecided returns the gaps that have waited for so long, and how long the
+// first of the others has yet to; negative where there is none.
+func (b *barrier) undecided(patience time.Duration) (open []*gap, next time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	next = -1
 	for _, g := range b.gaps {
-		if !g.decided {
+		left := patience - time.Since(g.since)
+		switch {
+		case g.decided:
+		case left <= 0:
 			open = append(open, g)
+		case next < 0 || left < next:
+			next = left
 		}
 	}
-	return open
+	return open, next
 }
 
 // oldest returns for how long the oldest gap has been waited for, and a backend

@@ -6,12 +6,21 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/rowcast/rowcast/internal/pace"
 	"github.com/rowcast/rowcast/internal/store"
 )
 
 const (
-	// lockPause is the least time between two looks at pg_locks.
+	// gapPatience is how long a gap waits before anybody asks who holds it open.
+	// Nearly all of them are closed by then: their transactions were being
+	// committed, and the tail, which looks at least this often where there is
+	// anything to see, has found the rows. Only what was rolled back, or takes
+	// longer, is worth a look at pg_locks, which costs more than one at the log.
+	gapPatience = 2 * pace.Most
+	// lockPause is the least time between two looks at pg_locks, and lockRest the
+	// longest, where a transaction holds the log up for long.
 	lockPause = 5 * time.Millisecond
+	lockRest  = 100 * time.Millisecond
 	minRetry  = 50 * time.Millisecond
 	maxRetry  = time.Second
 )
@@ -73,22 +82,21 @@ func (w *lockWatch) run(ctx context.Context) {
 	}
 }
 
-// untilDecided looks again until no gap is left.
+// untilDecided looks again until no gap is left, at those that have waited.
 func (w *lockWatch) untilDecided(ctx context.Context) {
 	failing := minRetry
 	for {
-		var wait time.Duration
-		left, err := w.round(ctx)
+		wait, err := w.round(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
 			w.db.logger.Warn("the locks of the change log cannot be read, trying again", "err", err)
 			wait, failing = failing, min(2*failing, maxRetry)
-		case !left:
+		case wait < 0:
 			return
 		default:
-			wait, failing = lockPause, minRetry
+			failing = minRetry
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -100,37 +108,52 @@ func (w *lockWatch) untilDecided(ctx context.Context) {
 	}
 }
 
-// round reads the locks once for all stores and decides what can be decided.
-func (w *lockWatch) round(ctx context.Context) (left bool, err error) {
+// round reads the locks once for all stores and decides what can be decided. It
+// returns how long to wait for the next round; negative where no gap is left.
+func (w *lockWatch) round(ctx context.Context) (wait time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, defaultDeadline)
 	defer cancel()
 	open := map[*Store][]*gap{}
 	var logs []string
+	wait = -1
 	for _, s := range w.db.members() {
-		if gaps := s.barrier.undecided(); len(gaps) > 0 {
+		gaps, next := s.barrier.undecided(gapPatience)
+		if wait = sooner(wait, next); len(gaps) > 0 {
 			open[s] = gaps
 			logs = append(logs, s.sql.log)
 		}
 	}
 	if len(open) == 0 {
-		return false, nil
+		return wait, nil
 	}
 	now, err := w.read(ctx, logs)
 	if err != nil {
-		return true, err
+		return wait, err
 	}
 	for s, gaps := range open {
 		ripe := s.barrier.note(gaps, now)
 		s.warnOfHolders()
-		if left = left || len(ripe) < len(gaps); len(ripe) == 0 {
+		if len(ripe) < len(gaps) {
+			age, _ := s.barrier.oldest()
+			wait = sooner(wait, min(max(lockPause, age/16), lockRest))
+		}
+		if len(ripe) == 0 {
 			continue
 		}
 		if err := s.reread(ctx, ripe); err != nil {
-			return true, err
+			return wait, err
 		}
 		s.config.Look()
 	}
-	return left, nil
+	return wait, nil
+}
+
+// sooner returns the shorter of two waits, of which negative ones are none.
+func sooner(a, b time.Duration) time.Duration {
+	if a < 0 || b >= 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // longHeld is from when on a transaction that holds the log up is worth a word.
@@ -139,7 +162,7 @@ const longHeld = time.Second
 func (s *Store) warnOfHolders() {
 	if held := s.barrier.longHeld(longHeld); len(held) > 0 {
 		age, pid := s.barrier.oldest()
-		s.config.Logger.Warn("a transaction holds up the change log; it is ended by the server after "+idleLimit+" of idling",
+		s.config.Logger.Warn("a transaction holds up the change log; it is ended after "+idleLimit+" of idling",
 			"namespace", s.config.Namespace, "pid", pid, "age", age.Round(time.Millisecond), "numbers", held[0].hi-held[0].lo+1)
 	}
 }

@@ -27,6 +27,7 @@ func (r *reader) Head() (store.Position, error) {
 		}
 		var settled bool
 		if base, settled = r.store.barrier.begin(last, holders); !settled {
+			r.store.endHung(r.ctx)
 			return store.Position{}, store.ErrUnsettled
 		}
 	}
