@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"sync"
@@ -181,6 +182,46 @@ func TestALostTransactionRunsAgain(t *testing.T) {
 			return err
 		}
 		return w.Insert(item, store.Row{value.OfText("a"), value.OfInt(1)})
+	}})
+	if err != nil || runs != retries+1 {
+		t.Errorf("%v after %d runs, want none after %d", err, runs, retries+1)
+	}
+}
+
+// The writes of one work travel together, so that many rows do not cost a round
+// trip each.
+func TestManyWritesTravelTogether(t *testing.T) {
+	s := newInstance(t, pgtest.Database(t))
+	const rows = maxLater + 10
+	err := s.Write(t.Context(), store.Work{Run: func(_ context.Context, w store.Tx) error {
+		for n := range rows {
+			if err := w.Insert(item, store.Row{value.OfText(fmt.Sprint(n)), value.OfInt(1)}); err != nil {
+				return err
+			}
+		}
+		if got, want := len(w.(*tx).before), rows-1-maxLater; got != want {
+			t.Errorf("%d writes wait to be sent, want %d: all but the first and one batch", got, want)
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A write that was put off loses against others like any other: the work runs
+// again, three times.
+func TestALateLossRunsAgain(t *testing.T) {
+	s := newInstance(t, pgtest.Database(t))
+	runs := 0
+	err := s.Write(t.Context(), store.Work{Run: func(_ context.Context, w store.Tx) error {
+		if err := w.Insert(item, store.Row{value.OfText("a"), value.OfInt(1)}); err != nil {
+			return err
+		}
+		if runs++; runs > retries {
+			return nil
+		}
+		return w.(*tx).putOff(statement{sql: "DO $$ BEGIN RAISE EXCEPTION 'lost' USING ERRCODE = '40001'; END $$"})
 	}})
 	if err != nil || runs != retries+1 {
 		t.Errorf("%v after %d runs, want none after %d", err, runs, retries+1)

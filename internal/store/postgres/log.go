@@ -82,7 +82,7 @@ func (s *Store) logStatement(rows []*store.LogRow) (statement, error) {
 		origins = append(origins, row.Origin)
 		guards = append(guards, string(guard.Append(nil, p.Entity, row.Guard)))
 	}
-	return statement{s.sql.logInsert, []any{ids, entities, operations, fine, topics, subjects, actors, times, sent, differs, origins, guards}}, nil
+	return statement{sql: s.sql.logInsert, args: []any{ids, entities, operations, fine, topics, subjects, actors, times, sent, differs, origins, guards}}, nil
 }
 
 // namesOf returns the plan of a migrated entity, or nil.

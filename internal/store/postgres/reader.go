@@ -19,9 +19,11 @@ type reader struct {
 	store *Store
 	ctx   context.Context //nolint:containedctx // of the statements: the transaction's own, never a request's alone
 	conn  *pgxpool.Conn   // nil once the transaction has ended
-	// before is sent ahead of the next statement, in the same round trip.
-	before []statement
-	lock   string // " FOR UPDATE" in a transaction that writes
+	// before is sent ahead of the next statement, in the same round trip; waiting
+	// is the size of the values in it that were put off.
+	before  []statement
+	waiting int
+	lock    string // " FOR UPDATE" in a transaction that writes
 	// frontier is up to where the log was settled before this snapshot; -1 in a
 	// transaction that writes, which sees what it sees.
 	frontier int64
@@ -34,6 +36,8 @@ type reader struct {
 type statement struct {
 	sql  string
 	args []any
+	late bool // who asked for it was answered before it was sent
+	one  bool // it must change a row
 }
 
 var _ store.Reader = (*reader)(nil)
@@ -72,23 +76,17 @@ func (r *reader) send(sql string, args []any, each func(pgx.Rows) error) (n int6
 		}
 		return drain(rows, each)
 	}
-	batch := &pgx.Batch{}
-	for _, s := range r.before {
-		batch.Queue(s.sql, s.args...)
-	}
+	before := r.take()
+	batch := batchOf(before)
 	batch.Queue(sql, args...)
-	sent := len(r.before)
-	r.before = nil
 	results := r.conn.SendBatch(r.ctx, batch)
 	defer func() {
 		if closed := results.Close(); err == nil {
 			err = closed
 		}
 	}()
-	for range sent {
-		if _, err := results.Exec(); err != nil {
-			return 0, err
-		}
+	if err := answered(results, before); err != nil {
+		return 0, err
 	}
 	rows, err := results.Query()
 	if err != nil {
@@ -116,7 +114,7 @@ func drain(rows pgx.Rows, each func(pgx.Rows) error) (int64, error) {
 // constraint returns the unique constraint that refused a statement.
 func (r *reader) constraint(err error) (name string, ok bool) {
 	var pg *pgconn.PgError
-	if !errors.As(err, &pg) || pg.Code != codeUnique {
+	if isLate(err) || !errors.As(err, &pg) || pg.Code != codeUnique {
 		return "", false
 	}
 	return pg.ConstraintName, true

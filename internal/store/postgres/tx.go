@@ -16,8 +16,11 @@ import (
 // tx implements store.Tx.
 type tx struct {
 	reader
-	pending []*store.LogRow // appended, and not sent yet
-	logged  []*store.LogRow // appended and sent
+	patient bool               // no write is put off
+	writes  int                // so far
+	numbers map[*plan]*numbers // drawn ahead
+	pending []*store.LogRow    // appended, and not sent yet
+	logged  []*store.LogRow    // appended and sent
 }
 
 var _ store.Tx = (*tx)(nil)
@@ -38,19 +41,44 @@ func (t *tx) Insert(e *schema.Entity, row store.Row) error {
 			return fmt.Errorf("insert into %s: %w", e.Table, err)
 		}
 	}
+	if t.later() {
+		return t.insertLater(p, row, drawing)
+	}
 	if drawing {
 		return t.draw(p, row)
 	}
 	if p.Draws {
-		if _, err := t.query("insert into "+e.Table, p.advance, []any{row[e.ID].Int()}, nil); err != nil {
-			return err
-		}
+		t.before = append(t.before, p.moveOn(row))
 	}
 	n, err := t.query("insert into "+e.Table, p.insert, cells(row), nil)
 	if err == nil && n == 0 {
 		return t.conflict(p, row)
 	}
 	return err
+}
+
+// insertLater puts an insert off. A key that the database draws is drawn ahead.
+func (t *tx) insertLater(p *plan, row store.Row, drawing bool) error {
+	if drawing {
+		key, ok, err := t.number(p)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return t.draw(p, row)
+		}
+		row[p.Entity.ID] = key
+	}
+	insert := statement{sql: p.insert, args: cells(row), one: true}
+	if p.Draws && !drawing {
+		return t.putOff(p.moveOn(row), insert)
+	}
+	return t.putOff(insert)
+}
+
+// moveOn moves the sequence past a key that is given.
+func (p *plan) moveOn(row store.Row) statement {
+	return statement{sql: p.advance, args: []any{row[p.Entity.ID].Int()}}
 }
 
 // fits refuses a cell before it is sent: an error of the server would take the
@@ -85,10 +113,15 @@ func (t *tx) draw(p *plan, row store.Row) error {
 		return err
 	case n == 0:
 		return t.conflict(p, row)
-	case e.Fields[e.ID].Type == value.Integer && id > math.MaxInt32:
-		return fmt.Errorf("insert into %s: the numbers of an int id are used up; declare the id as bigint", e.Table)
 	}
 	row[e.ID] = value.OfInt(id)
+	return usedUp(e, id)
+}
+
+func usedUp(e *schema.Entity, id int64) error {
+	if e.Fields[e.ID].Type == value.Integer && id > math.MaxInt32 {
+		return fmt.Errorf("insert into %s: the numbers of an int id are used up; declare the id as bigint", e.Table)
+	}
 	return nil
 }
 
@@ -123,7 +156,10 @@ func (t *tx) Update(e *schema.Entity, row store.Row, fields []int) error {
 		}
 	}
 	s := p.Update(nil, row, fields)
-	if p.indexed(fields) {
+	switch {
+	case t.later():
+		return t.putOff(statement{sql: string(s.SQL), args: cells(s.Args), one: true})
+	case p.indexed(fields):
 		return t.guarded(p, string(s.SQL), cells(s.Args))
 	}
 	return t.changed(t.query("update "+e.Table, string(s.SQL), cells(s.Args), nil))
@@ -176,5 +212,9 @@ func (p *plan) conflicting(constraint string) int {
 
 // Delete implements store.Tx.
 func (t *tx) Delete(e *schema.Entity, id value.Value) error {
-	return t.changed(t.query("delete from "+e.Table, t.store.plan(e).Delete, []any{cell{id}}, nil))
+	remove := t.store.plan(e).Delete
+	if t.later() {
+		return t.putOff(statement{sql: remove, args: []any{cell{id}}, one: true})
+	}
+	return t.changed(t.query("delete from "+e.Table, remove, []any{cell{id}}, nil))
 }

@@ -37,16 +37,21 @@ func (s *Store) Write(ctx context.Context, work store.Work) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	for again := 0; ; again++ {
-		err := s.attempt(ctx, work)
-		if err == nil || again == retries || !lostAgainst(err) {
+	for again, patient := 0, false; ; {
+		err := s.attempt(ctx, work, patient)
+		switch {
+		case isLate(err):
+			patient = true
+		case err == nil || again == retries || !lostAgainst(err):
 			return err
+		default:
+			again++
 		}
 	}
 }
 
 // attempt runs the work once, in a transaction of its own.
-func (s *Store) attempt(ctx context.Context, work store.Work) error {
+func (s *Store) attempt(ctx context.Context, work store.Work, patient bool) error {
 	conn, err := s.acquire(ctx)
 	if err != nil {
 		return err
@@ -61,8 +66,11 @@ func (s *Store) attempt(ctx context.Context, work store.Work) error {
 	ctx = context.WithoutCancel(ctx)
 	statements, cancel := context.WithDeadline(ctx, end.Add(grace))
 	defer cancel()
-	t := &tx{reader: reader{store: s, ctx: statements, conn: conn, before: s.sql.begin(limit), lock: " FOR UPDATE", frontier: -1}}
+	t := &tx{patient: patient, reader: reader{store: s, ctx: statements, conn: conn, before: s.sql.begin(limit), lock: " FOR UPDATE", frontier: -1}}
 	err = s.work(ctx, work, t, end)
+	if late := t.arrive(); isLate(late) || err == nil { // what was refused first counts
+		err = late
+	}
 	t.conn = nil
 	switch {
 	case err != nil:
@@ -98,10 +106,8 @@ func (s *Store) commit(ctx context.Context, conn *pgxpool.Conn, t *tx) error {
 	if !begun && len(t.pending) == 0 {
 		return nil // the work did nothing
 	}
-	batch := &pgx.Batch{}
-	for _, b := range t.before {
-		batch.Queue(b.sql, b.args...)
-	}
+	before := t.take()
+	batch := batchOf(before)
 	if len(t.pending) > 0 {
 		insert, err := s.logStatement(t.pending)
 		if err != nil {
@@ -110,7 +116,7 @@ func (s *Store) commit(ctx context.Context, conn *pgxpool.Conn, t *tx) error {
 		batch.Queue(insert.sql, insert.args...)
 	}
 	batch.Queue("COMMIT")
-	if err := finish(conn.SendBatch(ctx, batch), len(t.before), t.pending); err != nil {
+	if err := finish(conn.SendBatch(ctx, batch), before, t.pending); err != nil {
 		return s.unsure(ctx, conn, t, err)
 	}
 	t.logged = append(t.logged, t.pending...)
@@ -119,16 +125,14 @@ func (s *Store) commit(ctx context.Context, conn *pgxpool.Conn, t *tx) error {
 }
 
 // finish reads the answers to the batch of commit.
-func finish(results pgx.BatchResults, before int, rows []*store.LogRow) (err error) {
+func finish(results pgx.BatchResults, before []statement, rows []*store.LogRow) (err error) {
 	defer func() {
 		if closed := results.Close(); err == nil {
 			err = closed
 		}
 	}()
-	for range before {
-		if _, err := results.Exec(); err != nil {
-			return err
-		}
+	if err := answered(results, before); err != nil {
+		return err
 	}
 	if len(rows) > 0 {
 		if err := numbered(results, rows); err != nil {
@@ -187,8 +191,5 @@ func (s *Store) committed(rows []*store.LogRow) {
 // signal has everybody look: here at once, elsewhere by NOTIFY.
 func (s *Store) signal() {
 	s.config.Look()
-	select {
-	case s.appended <- struct{}{}:
-	default:
-	}
+	s.db.teller.committed(s)
 }

@@ -40,12 +40,12 @@ type Harness struct {
 
 // Run runs the suite; fresh makes a new datastore for each case.
 func Run(t *testing.T, fresh func(t *testing.T) Harness) {
-	for _, group := range [][]promise{writePromises, logPromises, queryPromises, rowPromises, migratePromises, keptPromises, agreePromises} {
+	for _, group := range [][]promise{writePromises, manyPromises, logPromises, queryPromises, rowPromises, migratePromises, keptPromises, agreePromises} {
 		for _, p := range group {
 			t.Run(p.name, func(t *testing.T) {
 				ignore := goleak.IgnoreCurrent()
 				t.Cleanup(func() { goleak.VerifyNone(t, ignore) })
-				p.test(&bench{T: t, harness: fresh(t)})
+				p.test(&bench{T: t, harness: fresh(t), fresh: fresh})
 			})
 		}
 	}
@@ -61,6 +61,7 @@ type promise struct {
 type bench struct {
 	*testing.T
 	harness Harness
+	fresh   func(t *testing.T) Harness
 	store   store.Store
 	events  atomic.Int64
 }
