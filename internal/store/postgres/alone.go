@@ -75,6 +75,15 @@ func (s *Store) transaction(ctx context.Context, fn func(pgx.Tx) error) error {
 	if codeOf(err) == codeLockTimeout || errors.Is(err, store.ErrTimeout) {
 		return fmt.Errorf("a table is in use by a transaction that has been open for more than %s; end it and start again: %w", ddlWait, err)
 	}
+	return mayNot(err)
+}
+
+// mayNot says what to do where the tables belong to another role than the one that
+// serves.
+func mayNot(err error) error {
+	if codeOf(err) == codePrivilege {
+		return fmt.Errorf("this role may not make what is missing; start once with the url of one that may, such as the owner of the namespace: %w", err)
+	}
 	return err
 }
 
@@ -120,7 +129,7 @@ func (m *migration) concurrently(ctx context.Context, what, sql string) error {
 	}
 	defer conn.Release()
 	if _, err := conn.Exec(ctx, sql); err != nil {
-		return fail(what, err)
+		return mayNot(fail(what, err))
 	}
 	return nil
 }

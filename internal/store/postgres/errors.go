@@ -20,6 +20,7 @@ const (
 	codeCanceled        = "57014" // statement_timeout
 	codeLockTimeout     = "55P03"
 	codeIdleTimeout     = "25P03"
+	codePrivilege       = "42501"
 	codePlanChanged     = "0A000" // "cached plan must not change result type"
 	codeUndefinedTable  = "42P01"
 	codeUndefinedSchema = "3F000"

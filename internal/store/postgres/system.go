@@ -39,10 +39,7 @@ func (s *Store) applySteps(ctx context.Context, tx pgx.Tx, steps []sqltext.Step)
 		}
 		return nil
 	}
-	if err := exec("create the system tables", "CREATE TABLE IF NOT EXISTS "+s.sql.meta+` (name text COLLATE "C" PRIMARY KEY, number bigint NOT NULL, text text NOT NULL)`); err != nil {
-		return err
-	}
-	if err := exec("create the system tables", "INSERT INTO "+s.sql.meta+" VALUES ('version', 0, '') ON CONFLICT DO NOTHING"); err != nil {
+	if err := s.versioned(ctx, tx); err != nil {
 		return err
 	}
 	var version int
@@ -55,6 +52,26 @@ func (s *Store) applySteps(ctx context.Context, tx pgx.Tx, steps []sqltext.Step)
 		}
 	}
 	return sqltext.Upgrade(steps, version, "UPDATE "+strings.ReplaceAll(s.sql.meta, "%", "%%")+" SET number = %d WHERE name = 'version'", exec)
+}
+
+// versioned makes the table that holds the version where it is missing. It does
+// not say IF NOT EXISTS, which asks for the right to create it all the same.
+func (s *Store) versioned(ctx context.Context, tx pgx.Tx) error {
+	var there bool
+	if err := tx.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", s.sql.meta).Scan(&there); err != nil {
+		return fail("look for the system tables", err)
+	}
+	if there {
+		return nil
+	}
+	_, err := tx.Exec(ctx, "CREATE TABLE "+s.sql.meta+` (name text COLLATE "C" PRIMARY KEY, number bigint NOT NULL, text text NOT NULL)`)
+	if err == nil {
+		_, err = tx.Exec(ctx, "INSERT INTO "+s.sql.meta+" VALUES ('version', 0, '')")
+	}
+	if err != nil {
+		return fail("create the system tables", err)
+	}
+	return nil
 }
 
 // namespace makes the PostgreSQL schema where it is missing. A role that may
