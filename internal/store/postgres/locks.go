@@ -133,6 +133,7 @@ func (w *lockWatch) round(ctx context.Context) (wait time.Duration, err error) {
 	for s, gaps := range open {
 		ripe := s.barrier.note(gaps, now)
 		s.warnOfHolders()
+		s.endHung(ctx)
 		if len(ripe) < len(gaps) {
 			age, _ := s.barrier.oldest()
 			wait = sooner(wait, min(max(lockPause, age/16), lockRest))
