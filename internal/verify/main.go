@@ -1,9 +1,11 @@
-// Command verify runs what a change must pass, with Go and PostgreSQL: the form of
-// the code, vet, the linters, ten seconds of every fuzz target, and all tests.
-// Where PostgreSQL is missing it is installed, on Debian and as root.
+// Command verify runs what a change must pass: the form of the code, vet, the
+// linters, ten seconds of every fuzz target, and all tests. It needs Go. The
+// other programs that the tests start (PostgreSQL, Chromium, PgBouncer, nginx) it
+// installs where they are missing, on Debian and as root; elsewhere it says which.
 //
 //	go run ./internal/verify                                   everything, as CI does
 //	go run ./internal/verify --only format,vet,lint            what takes a minute
+//	go run ./internal/verify --only needs                      install what the tests start
 //	go run ./internal/verify --only fuzz --fuzztime 10m        a long fuzz
 //	go run ./internal/verify --only soak --soaktime 1h         the tests, again and again
 //
@@ -59,7 +61,7 @@ var steps = []step{
 	{name: "format", pass: formatted},
 	{name: "vet", pass: vet},
 	{name: "lint", pass: lint},
-	{name: "postgres", pass: postgres},
+	{name: "needs", pass: needs},
 	{name: "fuzz", pass: fuzzAll},
 	{name: "soak", pass: soak, long: true},
 	{name: "test", pass: test},
