@@ -1,18 +1,35 @@
 package tail
 
 import (
+	"context"
+
 	"github.com/rowcast/rowcast/internal/store"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
 )
 
 // Bounds of one read. Rows are fetched a few at a time, so that a page of large
-// ones ends near pageBytes.
+// ones ends near pageBytes; more of them while they are small.
 const (
 	pageRows  = 500
 	pageBytes = 8 << 20
 	fetchRows = 20
+	fetchMost = 80
 )
+
+// glancer is a store whose log can be read without one snapshot around all of
+// it, for less. The tail needs none: it reads the log first and the rows after
+// it, and a row may be younger than the change that it is read for.
+type glancer interface {
+	Glance(ctx context.Context, fn func(store.Reader) error) error
+}
+
+func glance(ctx context.Context, s store.Store, fn func(store.Reader) error) error {
+	if g, ok := s.(glancer); ok {
+		return g.Glance(ctx, fn)
+	}
+	return s.View(ctx, fn)
+}
 
 // load reads a stretch of the log and, once each, the rows it speaks of, from
 // one snapshot. It returns at least one entry where there is one.
@@ -58,15 +75,17 @@ func loadRows(r store.Reader, entities map[string]*schema.Entity, log []*store.L
 		entries[i] = &Entry{Log: row, Entity: entities[row.Entity]}
 		own.give(entries[i])
 	}
-	for n := 0; n < len(entries); {
+	for n, step := 0, fetchRows; n < len(entries); {
 		if l.bytes > pageBytes {
 			return stretch{entries: entries[:n], more: true}, nil
 		}
-		end := min(n+fetchRows, len(entries))
+		end := min(n+step, len(entries))
 		if err := l.fetch(entries[n:end]); err != nil {
 			return stretch{}, err
 		}
-		n = end
+		if n = end; l.bytes/n*fetchMost < pageBytes/8 {
+			step = min(2*step, fetchMost)
+		}
 	}
 	return stretch{entries: entries, more: len(log) == pageRows}, nil
 }

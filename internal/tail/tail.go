@@ -8,7 +8,7 @@
 // store that others write to as well hands nothing over: it has the tail look.
 //
 // Run is the one long-lived goroutine; all methods are safe for concurrent use.
-// It may import schema, internal/value and internal/store.
+// It may import schema, internal/value, internal/store and internal/pace.
 package tail
 
 import (
@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rowcast/rowcast/internal/pace"
 	"github.com/rowcast/rowcast/internal/store"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
@@ -61,8 +62,12 @@ type Tail struct {
 	mu      sync.Mutex
 	pending []*store.LogRow // handed over, not yet delivered
 	bytes   int             // that pending holds
-	reread  bool            // the log must be read: a hand-over was lost
+	reread  bool            // the log must be read: a hand-over was lost, or somebody says that it has grown
+	urgent  bool            // at once: a hand-over was lost
 	behind  time.Time       // when the oldest undelivered row was written; zero: none
+
+	pace pace.Pace // of the log, for Run alone
+	next time.Time // not to look before, unless it is urgent; likewise
 
 	own       written
 	expected  atomic.Int64                   // the highest number acknowledged here and not handed over
@@ -104,7 +109,7 @@ func (t *Tail) Offer(rows []*store.LogRow) {
 		t.bytes += weight(row.Row)
 	}
 	if len(t.pending)+len(rows) > handoverRows || t.bytes > handoverBytes {
-		t.pending, t.bytes, t.reread = nil, 0, true
+		t.pending, t.bytes, t.reread, t.urgent = nil, 0, true, true
 	}
 	if t.behind.IsZero() {
 		t.behind = rows[0].Time
@@ -137,7 +142,8 @@ func (t *Tail) Expect(rows []*store.LogRow) {
 	t.Look()
 }
 
-// Look makes the tail read the log again. Calls that come together count as one.
+// Look makes the tail read the log again: at once after a quiet time, and under
+// load when enough may have gathered. Calls that come together count as one.
 func (t *Tail) Look() {
 	t.mu.Lock()
 	t.reread = true
@@ -261,6 +267,9 @@ func (t *Tail) start(ctx context.Context) error {
 // advance delivers what was handed over, or reads the log where a hand-over was lost.
 func (t *Tail) advance(ctx context.Context) error {
 	for {
+		if !t.rest(ctx) {
+			return nil
+		}
 		rows, reread := t.take()
 		if reread {
 			if err := t.read(ctx); err != nil {
@@ -276,11 +285,33 @@ func (t *Tail) advance(ctx context.Context) error {
 	}
 }
 
+// rest waits until it is time to look at a log that is said to have grown;
+// false when ctx is done. What is said meanwhile needs no look of its own.
+func (t *Tail) rest(ctx context.Context) bool {
+	t.mu.Lock()
+	wait := time.Until(t.next)
+	if !t.reread || t.urgent {
+		wait = 0
+	}
+	t.mu.Unlock()
+	if wait <= 0 {
+		return true
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
 func (t *Tail) take() (rows []*store.LogRow, reread bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	rows, reread = t.pending, t.reread
-	t.pending, t.bytes, t.reread = nil, 0, false
+	t.pending, t.bytes, t.reread, t.urgent = nil, 0, false, false
 	switch {
 	case reread: // behind as before
 	case len(rows) == 0:
@@ -300,9 +331,10 @@ func (t *Tail) lost() {
 // read delivers from the log until a page comes back short. What commits after
 // that page's snapshot is handed over after it, so nothing falls between.
 func (t *Tail) read(ctx context.Context) error {
+	found := 0
 	for {
 		var page stretch
-		err := t.store.View(ctx, func(r store.Reader) (err error) {
+		err := glance(ctx, t.store, func(r store.Reader) (err error) {
 			page, err = loadOn(r, t.config.Entities, t.Delivered(), &t.own)
 			return err
 		})
@@ -314,7 +346,9 @@ func (t *Tail) read(ctx context.Context) error {
 		}
 		t.deliver(page.entries)
 		t.own.forget(t.Delivered().Seq)
-		if !page.more {
+		if found += len(page.entries); !page.more {
+			now := time.Now()
+			t.next = now.Add(t.pace.Found(now, found))
 			return nil
 		}
 		t.caughtUp(page.entries[len(page.entries)-1].Log.Time)

@@ -61,7 +61,7 @@ func (w *world) read(v view, limit int) {
 
 // decide is a round of the lock watch.
 func (w *world) decide() {
-	open := w.barrier.undecided()
+	open, _ := w.barrier.undecided(0)
 	w.barrier.decide(w.barrier.note(open, w.holders()), w.committed)
 }
 

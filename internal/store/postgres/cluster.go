@@ -37,6 +37,7 @@ type database struct {
 
 	own      backends
 	listener *listener // nil: behind a pooler, and no way past it
+	teller   *teller
 	watch    *lockWatch
 	stop     context.CancelFunc
 	running  sync.WaitGroup
@@ -89,7 +90,8 @@ func openDatabase(ctx context.Context, config Config) (*database, error) {
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	db.stop = stop
-	db.watch = newLockWatch(db)
+	db.teller, db.watch = newTeller(db), newLockWatch(db)
+	db.running.Go(func() { db.teller.run(background) })
 	db.running.Go(func() { db.watch.run(background) })
 	db.running.Go(func() { db.poll(background, config.poll) })
 	if err := db.listen(background, parsed.ConnConfig.Copy(), config, found); err != nil {

@@ -10,62 +10,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Wake-ups say "look again" and nothing more, so that a lost or doubled one is
-// harmless. A notification inside the write's transaction would make every
-// commit of the server wait for every other; so it goes in one of its own.
-const (
-	notifyPause = 5 * time.Millisecond
-	// aliveEvery is how often a silent connection is asked whether it still stands.
-	aliveEvery = 30 * time.Second
-)
+// aliveEvery is how often a silent connection is asked whether it still stands.
+const aliveEvery = 30 * time.Second
 
 func channel(namespace string) string { return fit("rowcast:"+namespace, "") }
-
-// tellOthers notifies other instances of commits, many at a time.
-func (s *Store) tellOthers() {
-	ctx, cancel := s.background()
-	defer cancel()
-	for {
-		select {
-		case <-s.closing:
-			return
-		case <-s.appended:
-		}
-		bounded, done := context.WithTimeout(ctx, defaultDeadline)
-		if _, err := s.db.pool.Exec(bounded, "NOTIFY "+quote(channel(s.config.Namespace))); err != nil && ctx.Err() == nil {
-			s.config.Logger.Debug("other instances cannot be told, they look by themselves", "err", err)
-		}
-		done()
-		if !s.rest(notifyPause) {
-			return
-		}
-	}
-}
-
-// rest waits; false once the store is closing.
-func (s *Store) rest(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-s.closing:
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
-// background is a context that ends when the store closes.
-func (s *Store) background() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.Background())
-	s.wakes.Go(func() {
-		select {
-		case <-s.closing:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
-	return ctx, cancel
-}
 
 // listener holds the one connection that listens, for all stores of a database.
 type listener struct {

@@ -14,7 +14,8 @@
 //     order. Reader.Log shows none before all below it are known to be there
 //     or never to come: see barrier.go.
 //   - Other instances are told "look again" by an empty NOTIFY after the commit,
-//     at most one in 5 ms; a poll each second covers one that is lost.
+//     at most one in 5 ms, and under load at most one in 50; a poll each second
+//     covers one that is lost.
 //   - Names are always written with their namespace and nothing rests on a
 //     session, so that a pooler in transaction mode may stand in between; LISTEN
 //     then needs Config.ListenURL.
@@ -110,22 +111,20 @@ func orDefault(v, def time.Duration) time.Duration {
 
 // Store is one namespace of a database.
 type Store struct {
-	config   Config
-	db       *database
-	ns       string // quoted, with the dot
-	sql      statements
-	barrier  barrier
-	turns    chan struct{} // a place for each work that runs
-	plans    sync.Map      // *schema.Entity -> *plan
-	names    atomic.Pointer[map[string]*plan]
-	appended chan struct{} // a commit has to be told to other instances
-	wakes    sync.WaitGroup
+	config  Config
+	db      *database
+	ns      string // quoted, with the dot
+	sql     statements
+	barrier barrier
+	turns   chan struct{} // a place for each work that runs
+	channel string        // others listen to
+	plans   sync.Map      // *schema.Entity -> *plan
+	names   atomic.Pointer[map[string]*plan]
 
-	gate    sync.RWMutex // held for reading while a call is let in
-	closed  bool
-	calls   sync.WaitGroup
-	closing chan struct{}
-	once    sync.Once
+	gate   sync.RWMutex // held for reading while a call is let in
+	closed bool
+	calls  sync.WaitGroup
+	once   sync.Once
 }
 
 var _ store.Store = (*Store)(nil)
@@ -147,8 +146,8 @@ func (c *Cluster) Open(ctx context.Context, config Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		config: config, db: db, ns: quote(config.Namespace) + ".",
-		turns: make(chan struct{}, max(1, config.MaxConns*3/4)), appended: make(chan struct{}, 1), closing: make(chan struct{}),
+		config: config, db: db, channel: channel(config.Namespace), ns: quote(config.Namespace) + ".",
+		turns: make(chan struct{}, max(1, config.MaxConns*3/4)),
 	}
 	s.sql = newStatements(s.ns)
 	s.names.Store(&map[string]*plan{})
@@ -176,7 +175,6 @@ func (s *Store) start(ctx context.Context) error {
 		return err
 	}
 	s.db.join(s)
-	s.wakes.Go(s.tellOthers)
 	return nil
 }
 
@@ -188,8 +186,6 @@ func (s *Store) Close() (err error) {
 		s.closed = true
 		s.gate.Unlock()
 		s.calls.Wait()
-		close(s.closing)
-		s.wakes.Wait()
 		s.db.leave(s)
 		err = s.db.cluster.release(s.db)
 	})

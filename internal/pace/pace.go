@@ -1,0 +1,44 @@
+// Package pace says how long to leave something alone that grows and costs as
+// much to look at as it has grown, or more: the change log, and those who wait
+// to be told of it.
+//
+// Guarantees. After a quiet time nothing is waited for: the first look is at
+// once. The more is found the longer the next wait, so that under a steady load
+// a look finds many at a time and their number a second does not grow with it.
+// No wait is longer than Most.
+//
+// It is arithmetic: it reads no clock, starts nothing, and imports nothing of
+// rowcast. A Pace belongs to one goroutine.
+package pace
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	// Most bounds every wait.
+	Most = 50 * time.Millisecond
+	// perSecond is what one thing a second adds to the wait: at 50 a second it is
+	// 2.5 ms, which nobody notices, and from 1000 on Most.
+	perSecond = 50 * time.Microsecond
+	// window is over how long the rate is averaged, so that a few things at once
+	// are no load yet.
+	window = 250 * time.Millisecond
+)
+
+// Pace knows how fast something grows. The zero value has seen nothing.
+type Pace struct {
+	recent float64 // things found, each fading with its age
+	last   time.Time
+}
+
+// Found notes that a look at a time found n new ones, and returns how long to
+// wait before the next.
+func (p *Pace) Found(now time.Time, n int) time.Duration {
+	age := max(0, now.Sub(p.last))
+	p.recent = p.recent*math.Exp(-float64(age)/float64(window)) + float64(n)
+	p.last = now
+	rate := p.recent / window.Seconds()
+	return min(Most, time.Duration(rate*float64(perSecond)))
+}
