@@ -11,19 +11,29 @@ import (
 
 // figure is one question of the table.
 type figure struct {
-	name    string
-	measure func(context.Context, *lab) ([]Row, error)
+	name     string
+	measure  func(context.Context, *lab) ([]Row, error)
+	postgres bool // it needs the database
 }
 
 var figures = []figure{
-	{"fanout", fanout},
-	{"latency", latency},
-	{"rowrule", rowRule},
-	{"creates", creates},
-	{"memory", memory},
-	{"order", order},
-	{"publishing", publishing},
+	{name: "fanout", measure: fanout},
+	{name: "latency", measure: latency},
+	{name: "rowrule", measure: rowRule},
+	{name: "creates", measure: creates},
+	{name: "memory", measure: memory},
+	{name: "order", measure: order},
+	{name: "publishing", measure: publishing},
+	{name: "tailing", measure: tailing, postgres: true},
+	{name: "across", measure: across, postgres: true},
+	{name: "connections", measure: connections, postgres: true},
 }
+
+// quantiles of what is told of a latency.
+var quantiles = []struct {
+	name string
+	at   float64
+}{{"p50", 0.5}, {"p99", 0.99}}
 
 func figureNames() []string {
 	names := make([]string, 0, len(figures))
@@ -31,6 +41,24 @@ func figureNames() []string {
 		names = append(names, f.name)
 	}
 	return names
+}
+
+// withoutPostgres names the figures that need no PostgreSQL.
+func withoutPostgres() []string {
+	var names []string
+	for _, f := range figures {
+		if !f.postgres {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// chosen returns the figures of those names; all where none is given.
+func chosen(only []string) []figure {
+	return slices.DeleteFunc(slices.Clone(figures), func(f figure) bool {
+		return len(only) > 0 && !slices.Contains(only, f.name)
+	})
 }
 
 // fanout: what a frame costs the server while four writers never pause.
@@ -103,10 +131,7 @@ func latency(ctx context.Context, l *lab) ([]Row, error) {
 		return nil, err
 	}
 	var rows []Row
-	for _, q := range []struct {
-		name string
-		at   float64
-	}{{"p50", 0.5}, {"p99", 0.99}} {
+	for _, q := range quantiles {
 		rows = append(rows, Row{
 			Figure: fmt.Sprintf("write to frame, %s, N = %d, 5 writes/s", q.name, l.streams), Unit: "ms",
 			Rowcast: milli(drive.Quantile(samples["rowcast"], q.at)), Floor: milli(drive.Quantile(samples["floor"], q.at)),

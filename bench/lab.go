@@ -25,13 +25,15 @@ type sizes struct {
 	settle      time.Duration // before memory is read
 	drain       time.Duration // at most, for frames to come
 	publishings int           // turns with and without events
+	tailing     []int         // instances that only read; the first is none
+	pairs       int           // turns of each
 }
 
 var (
 	fullSizes = sizes{streams: 1000, idle: 5000, creates: []int{0, 100, 1000}, rounds: 2, window: 4 * time.Second,
-		settle: 8 * time.Second, drain: 45 * time.Second, publishings: 4}
+		settle: 8 * time.Second, drain: 45 * time.Second, publishings: 4, tailing: []int{0, 1, 4}, pairs: 5}
 	quickSizes = sizes{streams: 100, idle: 300, creates: []int{0, 20, 100}, rounds: 1, window: time.Second,
-		settle: time.Second, drain: 20 * time.Second, publishings: 1}
+		settle: time.Second, drain: 20 * time.Second, publishings: 1, tailing: []int{0, 1, 4}, pairs: 1}
 )
 
 // lab is what every figure works with.
@@ -39,6 +41,7 @@ type lab struct {
 	sizes
 	out, rowcast, floor string // folder and binaries
 	frameBytes          int
+	database            *database // for the figures that need it
 	progress            io.Writer
 }
 
@@ -96,12 +99,15 @@ entities:
 `
 
 // start starts a fresh rowcast with an empty database.
-func (l *lab) start(ctx context.Context) (*server, error) {
+func (l *lab) start(ctx context.Context) (*server, error) { return l.startWith(ctx, bootDocument) }
+
+// startWith starts a fresh rowcast with a boot document.
+func (l *lab) startWith(ctx context.Context, document string) (*server, error) {
 	dir, err := os.MkdirTemp(l.out, "run-")
 	if err != nil {
 		return nil, err
 	}
-	for name, text := range map[string]string{"rowcast.yaml": bootDocument, "schema.yaml": schemaDocument} {
+	for name, text := range map[string]string{"rowcast.yaml": document, "schema.yaml": schemaDocument} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return nil, err
 		}
@@ -140,8 +146,10 @@ func (l *lab) both(ctx context.Context, measure func(*server) error) error {
 	return nil
 }
 
-// token returns a token for user.
-func token(user string) string {
+// token returns a token for user of the first tenant.
+func token(user string) string { return tokenOf(user, tenant) }
+
+func tokenOf(user, tenant string) string {
 	signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
 		"sub": user, "tenant": tenant, "roles": []string{}, "exp": time.Now().Add(time.Hour).Unix(),
 	}).SignedString([]byte(secret))

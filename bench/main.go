@@ -1,6 +1,7 @@
 // Command bench measures rowcast beside a floor server in the same run: it
 // builds both, starts them as processes of their own on loopback (SQLite on
-// disk, every commit synced), loads them in turn and prints a table.
+// disk, every commit synced), loads them in turn and prints a table. Several
+// instances are measured on a PostgreSQL that it starts for itself.
 //
 //	go run ./bench            all figures, under five minutes
 //	go run ./bench --quick    the same with small numbers, under a minute
@@ -14,6 +15,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -76,16 +78,8 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	}
 	start := time.Now()
 	report := Report{Machine: machine(), Quick: o.quick}
-	for _, f := range figures {
-		if len(o.only) > 0 && !slices.Contains(o.only, f.name) {
-			continue
-		}
-		lab.say("%s …", f.name)
-		rows, err := f.measure(ctx, lab)
-		if err != nil {
-			return fmt.Errorf("%s: %w", f.name, err)
-		}
-		report.Rows = append(report.Rows, rows...)
+	if report.Rows, err = lab.measure(ctx, chosen(o.only)); err != nil {
+		return err
 	}
 	report.Seconds = time.Since(start).Seconds()
 	if err := report.write(filepath.Join(o.out, "bench.json")); err != nil {
@@ -103,6 +97,27 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		return fmt.Errorf("missed: %s", strings.Join(missed, "; "))
 	}
 	return nil
+}
+
+// measure takes the figures in turn. Where one needs PostgreSQL it is started
+// before all of them: who lacks it learns that at once.
+func (l *lab) measure(ctx context.Context, figures []figure) (rows []Row, err error) {
+	if slices.ContainsFunc(figures, func(f figure) bool { return f.postgres }) {
+		l.say("starting PostgreSQL")
+		if l.database, err = startDatabase(ctx); err != nil {
+			return nil, fmt.Errorf("%w (the figures that need no PostgreSQL: --only %s)", err, strings.Join(withoutPostgres(), ","))
+		}
+		defer func() { err = errors.Join(err, l.database.stop()) }()
+	}
+	for _, f := range figures {
+		l.say("%s …", f.name)
+		found, err := f.measure(ctx, l)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.name, err)
+		}
+		rows = append(rows, found...)
+	}
+	return rows, nil
 }
 
 // build makes the lab: both binaries, and a probe of what a frame weighs.

@@ -34,9 +34,16 @@ func (r Row) ratio() float64 { return r.Rowcast / r.Floor }
 
 func (r Row) atMostOfFloor(x float64) Row  { return r.judge(r.ratio() <= x, "≤ %.1f of it", x) }
 func (r Row) atLeastOfFloor(x float64) Row { return r.judge(r.ratio() >= x, "≥ %.1f of it", x) }
-func (r Row) atMost(x float64) Row         { return r.judge(r.Rowcast <= x, "≤ %.4g", x) }
-func (r Row) atLeast(x float64) Row        { return r.judge(r.Rowcast >= x, "≥ %.0f", x) }
-func (r Row) exactly(x float64) Row        { return r.judge(r.Rowcast == x, "%.4g", x) }
+
+// atMostOfPairs judges by the median of pairs that were measured side by side,
+// which says more than the two medians do.
+func (r Row) atMostOfPairs(x float64, ratios []float64) Row {
+	m := median(ratios)
+	return r.judge(m <= x, "≤ %.2f of that with none (median of %d pairs %.3f)", x, len(ratios), m)
+}
+func (r Row) atMost(x float64) Row  { return r.judge(r.Rowcast <= x, "≤ %.4g", x) }
+func (r Row) atLeast(x float64) Row { return r.judge(r.Rowcast >= x, "≥ %.0f", x) }
+func (r Row) exactly(x float64) Row { return r.judge(r.Rowcast == x, "%.4g", x) }
 
 // lossRow counts what was lost; frames that had not come when the wait was
 // over count as one, and the note says so.

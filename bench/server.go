@@ -111,24 +111,10 @@ func (s *server) complaints() string {
 	return string(text[max(0, len(text)-4000):])
 }
 
-// tick is the unit of CPU time in /proc: USER_HZ is 100 on every Linux.
-const tick = 10 * time.Millisecond
-
 // cpu returns the processor time the server has used, user and system.
 func (s *server) cpu() (time.Duration, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	// The name in parentheses may hold spaces; utime and stime are the 12th and
-	// 13th field after it.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("/proc stat %q", stat)
-	}
-	user, err1 := strconv.ParseInt(fields[11], 10, 64)
-	system, err2 := strconv.ParseInt(fields[12], 10, 64)
-	return time.Duration(user+system) * tick, errors.Join(err1, err2)
+	p, err := readProcess(s.cmd.Process.Pid)
+	return p.used, err
 }
 
 // memory returns the resident set of the server in bytes.

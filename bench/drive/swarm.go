@@ -162,6 +162,14 @@ func (s *Swarm) Verify(acknowledged []string) Losses {
 	return losses
 }
 
+// Plus adds two counts up.
+func (l Losses) Plus(o Losses) Losses {
+	return Losses{
+		Missing: l.Missing + o.Missing, Doubled: l.Doubled + o.Doubled, Unlike: l.Unlike + o.Unlike,
+		Descending: l.Descending + o.Descending, Gaps: l.Gaps + o.Gaps, Ended: l.Ended + o.Ended,
+	}
+}
+
 // None reports whether nothing was lost, doubled or reordered between streams.
 func (l Losses) None() bool {
 	return l.Missing == 0 && l.Doubled == 0 && l.Unlike == 0 && l.Gaps == 0 && l.Ended == 0
