@@ -9,7 +9,7 @@ import (
 	"github.com/rowcast/rowcast/internal/store"
 )
 
-// Store returns s with its writes and snapshot reads timed. Label handles are
+// Store returns s with its writes and reads timed. Label handles are
 // resolved here, once.
 func (m *Metrics) Store(s store.Store, tenant, datastore string) store.Store {
 	return &timedStore{
@@ -36,4 +36,11 @@ func (t *timedStore) View(ctx context.Context, fn func(store.Reader) error) erro
 	began := time.Now()
 	defer func() { t.view.Observe(time.Since(began).Seconds()) }()
 	return t.Store.View(ctx, fn)
+}
+
+// Glance implements store.Glancer; to whoever looks at the times it is a view.
+func (t *timedStore) Glance(ctx context.Context, fn func(store.Reader) error) error {
+	began := time.Now()
+	defer func() { t.view.Observe(time.Since(began).Seconds()) }()
+	return store.Glance(ctx, t.Store, fn)
 }

@@ -1,8 +1,6 @@
 package tail
 
 import (
-	"context"
-
 	"github.com/rowcast/rowcast/internal/store"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
@@ -16,20 +14,6 @@ const (
 	fetchRows = 20
 	fetchMost = 80
 )
-
-// glancer is a store whose log can be read without one snapshot around all of
-// it, for less. The tail needs none: it reads the log first and the rows after
-// it, and a row may be younger than the change that it is read for.
-type glancer interface {
-	Glance(ctx context.Context, fn func(store.Reader) error) error
-}
-
-func glance(ctx context.Context, s store.Store, fn func(store.Reader) error) error {
-	if g, ok := s.(glancer); ok {
-		return g.Glance(ctx, fn)
-	}
-	return s.View(ctx, fn)
-}
 
 // load reads a stretch of the log and, once each, the rows it speaks of, from
 // one snapshot. It returns at least one entry where there is one.

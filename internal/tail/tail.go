@@ -334,7 +334,8 @@ func (t *Tail) read(ctx context.Context) error {
 	found := 0
 	for {
 		var page stretch
-		err := glance(ctx, t.store, func(r store.Reader) (err error) {
+		// Without a snapshot: a row may be younger than the change it is read for.
+		err := store.Glance(ctx, t.store, func(r store.Reader) (err error) {
 			page, err = loadOn(r, t.config.Entities, t.Delivered(), &t.own)
 			return err
 		})

@@ -18,6 +18,10 @@ type statements struct {
 	refill, written                           string
 }
 
+// logSelect ends in LIMIT, without the number. It hides the other number in a
+// subquery: the planner, which would have a better plan for each number, finds
+// one plan as good as any and keeps it. Planning costs more than a look.
+
 // now is the database's clock, or a test's where one is given as $n.
 const (
 	clock = "coalesce($3::timestamptz, clock_timestamp())"
@@ -32,7 +36,7 @@ func newStatements(ns string) statements {
 		log: log, meta: meta, secrets: secrets, records: records,
 		logInsert: "INSERT INTO " + log + " (" + columns + `) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[],
 			$5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::text[], $10::text[], $11::text[], $12::text[]) RETURNING seq`,
-		logSelect: "SELECT seq, " + columns + " FROM " + log + " WHERE seq > $1 ORDER BY seq LIMIT $2",
+		logSelect: "SELECT seq, " + columns + " FROM " + log + " WHERE seq > (SELECT $1::bigint) ORDER BY seq LIMIT ",
 		head:      "SELECT seq, event_id FROM " + log + " ORDER BY seq DESC LIMIT 1",
 		upto:      "SELECT seq, event_id FROM " + log + " WHERE seq <= $1 ORDER BY seq DESC LIMIT 1",
 		floor:     "SELECT number, text FROM " + meta + " WHERE name = 'floor'",

@@ -41,10 +41,11 @@ func (s *Store) View(ctx context.Context, fn func(store.Reader) error) error {
 	return viewError(ctx, fn(r))
 }
 
-// Glance is View without its transaction: each statement of fn sees what is
-// committed when it begins, and costs one round trip instead of a share of
-// four. The log may be read so, since what is settled stays; rows that are read
-// after it are as young as it, or younger.
+var _ store.Glancer = (*Store)(nil)
+
+// Glance implements store.Glancer: a round trip for each read, where a View
+// needs one to begin and one to end. The log may be read so because what is
+// settled stays as it is.
 func (s *Store) Glance(ctx context.Context, fn func(store.Reader) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
