@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 )
 
 // verdict passes on what a fuzz run prints, up to the line that says it failed,
@@ -50,7 +51,7 @@ func (v *verdict) pass(line []byte) error {
 // judge prints what is held and returns failed, which is the run's own end;
 // unless the engine's clock is all there was.
 func (v *verdict) judge(failed error) error {
-	rest := append(v.held, v.line...)
+	rest := slices.Concat(v.held, v.line)
 	if failed != nil && clockAlone.Match(rest) {
 		_, err := fmt.Fprintln(v.to, "the time was over in the middle of an input; nothing failed (go.dev/issue/75804)")
 		return err
