@@ -97,9 +97,11 @@ type Reader interface {
 type Tx interface {
 	Reader
 	// Insert adds a row. Where the id of an int or bigint key is NULL the store
-	// draws it, never one used before, and sets it in row. *ConflictError.
+	// draws it, never one used before, and sets it in row. *ConflictError; a
+	// *fault.Fault with code invalid where a text is too long for an index.
 	Insert(e *schema.Entity, row Row) error
-	// Update sets the named cells of the row with that id. *ConflictError, ErrNotFound.
+	// Update sets the named cells of the row with that id. *ConflictError,
+	// ErrNotFound, and the fault of Insert.
 	Update(e *schema.Entity, row Row, fields []int) error
 	// Delete removes the row for good. ErrNotFound.
 	Delete(e *schema.Entity, id value.Value) error

@@ -3,8 +3,10 @@ package postgres
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -69,7 +71,7 @@ func literal(f *schema.Field, v value.Value) string {
 	case v.Class() == value.Int && f.Type == value.Boolean:
 		return strconv.FormatBool(v.Bool())
 	case v.Class() == value.Int && typeOf(f).oid == pgtype.TimestamptzOID:
-		return "'" + v.Time().Format("2006-01-02 15:04:05.999999") + "+00'"
+		return "'" + instant(v.Time()) + "'"
 	case v.Class() == value.Int:
 		return strconv.FormatInt(v.Int(), 10)
 	case v.Class() == value.Float:
@@ -80,6 +82,14 @@ func literal(f *schema.Field, v value.Value) string {
 		return `E'\\x` + hex.EncodeToString([]byte(v.Text())) + "'"
 	}
 	return "NULL"
+}
+
+// instant writes a time as PostgreSQL reads it, which knows no year 0.
+func instant(t time.Time) string {
+	if year := t.Year(); year <= 0 {
+		return fmt.Sprintf("%04d", 1-year) + t.Format("-01-02 15:04:05.999999") + "+00 BC"
+	}
+	return t.Format("2006-01-02 15:04:05.999999") + "+00"
 }
 
 // createIndex returns the statement that makes an index.

@@ -21,6 +21,7 @@ const (
 	codeLockTimeout     = "55P03"
 	codeIdleTimeout     = "25P03"
 	codePrivilege       = "42501"
+	codeTooLarge        = "54000" // of an entry of an index, among others
 	codePlanChanged     = "0A000" // "cached plan must not change result type"
 	codeUndefinedTable  = "42P01"
 	codeUndefinedSchema = "3F000"

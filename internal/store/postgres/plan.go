@@ -1,8 +1,10 @@
 package postgres
 
 import (
+	"maps"
 	"strings"
 
+	"github.com/rowcast/rowcast/internal/store"
 	"github.com/rowcast/rowcast/internal/store/sqltext"
 	"github.com/rowcast/rowcast/schema"
 )
@@ -23,12 +25,24 @@ func (s *Store) plan(e *schema.Entity) *plan {
 	if p, ok := s.plans.Load(e); ok {
 		return p.(*plan)
 	}
-	p, _ := s.plans.LoadOrStore(e, newPlan(s.ns, e))
+	p, _ := s.plans.LoadOrStore(e, newPlan(s.ns, e, nil))
 	return p.(*plan)
 }
 
-func newPlan(ns string, e *schema.Entity) *plan {
-	p := &plan{Table: sqltext.NewTable(dialect{}, ns, e)}
+// learn makes the entities of a plan known to the log, and their indexes to
+// whoever writes.
+func (s *Store) learn(plan store.Plan) {
+	names := maps.Clone(*s.names.Load())
+	for _, e := range plan.Entities {
+		p := newPlan(s.ns, e, plan.Indexes[e])
+		s.plans.Store(e, p)
+		names[e.Name] = p
+	}
+	s.names.Store(&names)
+}
+
+func newPlan(ns string, e *schema.Entity, further [][]int) *plan {
+	p := &plan{Table: sqltext.NewTable(dialect{}, ns, e, further)}
 	for i, f := range e.Fields {
 		if f.Unique && i != e.ID {
 			p.unique = append(p.unique, i)

@@ -3,9 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
@@ -45,7 +43,7 @@ func (r *reader) Floor() (store.Position, error) { return r.position(r.store.sql
 
 // Find implements store.Reader. What PostgreSQL cannot keep stands nowhere.
 func (r *reader) Find(eventID string) (seq int64, found bool, err error) {
-	if !utf8.ValidString(eventID) || strings.IndexByte(eventID, 0) >= 0 {
+	if !keepable(eventID) {
 		return 0, false, nil
 	}
 	p, err := r.position(r.store.sql.find, eventID)

@@ -40,6 +40,9 @@ func (r *reader) Count(e *schema.Entity, q store.Query) (n int64, err error) {
 
 // Get implements store.Reader. A transaction locks the row.
 func (r *reader) Get(e *schema.Entity, id value.Value) (store.Row, error) {
+	if id.Class() == value.Text && !keepable(id.Text()) {
+		return nil, store.ErrNotFound
+	}
 	rows, err := r.rows(e, "get from", r.store.plan(e).Get+r.lock, cell{id})
 	if err != nil {
 		return nil, err
@@ -71,7 +74,7 @@ func list(e *schema.Entity, ids []value.Value) any {
 	}
 	texts := make([]string, 0, len(ids))
 	for _, id := range ids {
-		if id.Class() == value.Text {
+		if id.Class() == value.Text && keepable(id.Text()) {
 			texts = append(texts, id.Text())
 		}
 	}

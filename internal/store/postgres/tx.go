@@ -3,7 +3,6 @@ package postgres
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -36,10 +35,8 @@ func (t *tx) Insert(e *schema.Entity, row store.Row) error {
 	if drawing && !p.Draws {
 		return fmt.Errorf("insert into %s: the id is NULL", e.Table)
 	}
-	for i, f := range e.Fields {
-		if err := fits(f, row[i]); err != nil {
-			return fmt.Errorf("insert into %s: %w", e.Table, err)
-		}
+	if err := p.fits(row, p.All()); err != nil {
+		return fmt.Errorf("insert into %s: %w", e.Table, err)
 	}
 	if t.later() {
 		return t.insertLater(p, row, drawing)
@@ -54,7 +51,7 @@ func (t *tx) Insert(e *schema.Entity, row store.Row) error {
 	if err == nil && n == 0 {
 		return t.conflict(p, row)
 	}
-	return err
+	return p.tooLong(row, p.All(), err)
 }
 
 // insertLater puts an insert off. A key that the database draws is drawn ahead.
@@ -81,22 +78,6 @@ func (p *plan) moveOn(row store.Row) statement {
 	return statement{sql: p.advance, args: []any{row[p.Entity.ID].Int()}}
 }
 
-// fits refuses a cell before it is sent: an error of the server would take the
-// transaction with it.
-func fits(f *schema.Field, v value.Value) error {
-	switch class := v.Class(); {
-	case class == value.Null:
-		return nil
-	case class != f.Type.Class():
-		return fmt.Errorf("field %s: a value of another class, or none at hand", f.Name)
-	case class == value.Float && math.IsNaN(v.Float()):
-		return fmt.Errorf("field %s: not a number", f.Name)
-	case class == value.Text && strings.IndexByte(v.Text(), 0) >= 0:
-		return fmt.Errorf("field %s: a text with NUL, which PostgreSQL cannot keep", f.Name)
-	}
-	return nil
-}
-
 // draw inserts a row whose id the database draws.
 func (t *tx) draw(p *plan, row store.Row) error {
 	e := p.Entity
@@ -110,7 +91,7 @@ func (t *tx) draw(p *plan, row store.Row) error {
 	n, err := t.query("insert into "+e.Table, p.insertDrawn, cells(rest), func(rows pgx.Rows) error { return rows.Scan(&id) })
 	switch {
 	case err != nil:
-		return err
+		return p.tooLong(row, p.All(), err)
 	case n == 0:
 		return t.conflict(p, row)
 	}
@@ -150,19 +131,17 @@ func (t *tx) Update(e *schema.Entity, row store.Row, fields []int) error {
 		return nil
 	}
 	p := t.store.plan(e)
-	for _, f := range fields {
-		if err := fits(e.Fields[f], row[f]); err != nil {
-			return fmt.Errorf("update %s: %w", e.Table, err)
-		}
+	if err := p.fits(row, fields); err != nil {
+		return fmt.Errorf("update %s: %w", e.Table, err)
 	}
 	s := p.Update(nil, row, fields)
 	switch {
 	case t.later():
 		return t.putOff(statement{sql: string(s.SQL), args: cells(s.Args), one: true})
 	case p.indexed(fields):
-		return t.guarded(p, string(s.SQL), cells(s.Args))
+		return p.tooLong(row, fields, t.guarded(p, string(s.SQL), cells(s.Args)))
 	}
-	return t.changed(t.query("update "+e.Table, string(s.SQL), cells(s.Args), nil))
+	return p.tooLong(row, fields, t.changed(t.query("update "+e.Table, string(s.SQL), cells(s.Args), nil)))
 }
 
 // indexed reports whether a change of the fields can meet a unique constraint.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -30,17 +29,8 @@ func (s *Store) Migrate(ctx context.Context, plan store.Plan) (store.Report, err
 	if err != nil {
 		return store.Report{}, err
 	}
-	s.learn(plan.Entities)
+	s.learn(plan)
 	return m.report, nil
-}
-
-// learn makes the entities known to the log.
-func (s *Store) learn(entities []*schema.Entity) {
-	names := maps.Clone(*s.names.Load())
-	for _, e := range entities {
-		names[e.Name] = s.table(e)
-	}
-	s.names.Store(&names)
 }
 
 // migration is one run of Migrate.

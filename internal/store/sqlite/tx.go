@@ -30,6 +30,9 @@ func (t *tx) Insert(e *schema.Entity, row store.Row) (err error) {
 	if row[e.ID].IsNull() && !table.Draws {
 		return fmt.Errorf("insert into %s: the id is NULL", e.Table)
 	}
+	if err := table.Room(row, table.All()); err != nil {
+		return err
+	}
 	st, err := c.stmtOf(table.Insert)
 	if err != nil {
 		return t.failed("insert into", e.Table, err)
@@ -62,7 +65,11 @@ func (t *tx) Update(e *schema.Entity, row store.Row, fields []int) error {
 	if err != nil || len(fields) == 0 {
 		return err
 	}
-	s := t.store.table(e).Update(c.scratch, row, fields)
+	table := t.store.table(e)
+	if err := table.Room(row, fields); err != nil {
+		return err
+	}
+	s := table.Update(c.scratch, row, fields)
 	c.scratch = s.SQL
 	return t.change("update", e, s.SQL, s.Args)
 }

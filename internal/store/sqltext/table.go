@@ -4,7 +4,7 @@
 //
 // Names are quoted by Quote alone, and every value is bound. A Table is
 // immutable and safe for concurrent use; the functions are pure. The package
-// may import value, schema, predicate and store.
+// may import fault, value, schema, predicate and store.
 package sqltext
 
 import (
@@ -36,16 +36,22 @@ type Table struct {
 	Get, Insert, Delete string
 
 	dialect predicate.Dialect
-	deleted int // position of deletedon, or -1
+	deleted int   // position of deletedon, or -1
+	all     []int // every field
+	rooms   []int // see room
 }
 
 // NewTable returns the entity's table in a namespace, which is quoted and ends
-// with its dot, or is empty.
-func NewTable(d predicate.Dialect, namespace string, e *schema.Entity) *Table {
-	t := &Table{Entity: e, Name: namespace + Quote(e.Table), ByName: make(map[string]int, len(e.Fields)), dialect: d, deleted: -1}
+// with its dot, or is empty. further are indexes beside those of the entity.
+func NewTable(d predicate.Dialect, namespace string, e *schema.Entity, further [][]int) *Table {
+	t := &Table{
+		Entity: e, Name: namespace + Quote(e.Table), ByName: make(map[string]int, len(e.Fields)),
+		dialect: d, deleted: -1, rooms: rooms(e, further),
+	}
 	for i, f := range e.Fields {
 		t.Columns = append(t.Columns, d.Column(f))
 		t.ByName[f.Name] = i
+		t.all = append(t.all, i)
 		if e.SoftDelete && f.Name == "deletedon" {
 			t.deleted = i
 		}
@@ -58,6 +64,9 @@ func NewTable(d predicate.Dialect, namespace string, e *schema.Entity) *Table {
 	t.Delete = "DELETE FROM " + t.Name + " WHERE " + t.ID + " = " + d.Placeholder(1)
 	return t
 }
+
+// All is the positions of the fields.
+func (t *Table) All() []int { return t.all }
 
 // InsertBut is Insert without the field at that position: the database fills it.
 func (t *Table) InsertBut(field int) string {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -90,15 +91,25 @@ func addsColumnWithDefault(b *bench) {
 		value.OfText("it's"), value.OfInt(-7), value.OfFloat(2.5), value.OfBlob([]byte{0, 1}),
 	} {
 		types := map[value.Class]value.Type{value.Text: value.String, value.Int: value.BigInt, value.Float: value.Double, value.Blob: value.Bytes}
-		typ := types[want.Class()]
-		wider := ordersEntity(&schema.Field{Name: "new_" + typ.String(), Type: typ, Required: true,
-			Default: &schema.Default{Kind: schema.DefaultLiteral, Value: want}})
-		if _, err := migrate(b, wider); err != nil {
-			b.Fatal(err)
-		}
-		if got := cell(b, wider); got != want {
-			b.Errorf("%s = %v, want %v", typ, got, want)
-		}
+		wantDefault(b, types[want.Class()], want, "new_"+types[want.Class()].String())
+	}
+	for i, text := range []string{"0000-01-01T00:00:00Z", "0000-12-31T23:59:59.999999Z", "0001-01-01T00:00:00.5Z", "1969-12-31T23:59:59.000001Z", "9999-12-31T23:59:59.999999Z"} {
+		at, err := value.ParseText(value.Timestamp, text)
+		b.must(err)
+		wantDefault(b, value.Timestamp, at, fmt.Sprint("at", i))
+	}
+}
+
+// wantDefault adds a column with a literal default to orders, which has a row.
+func wantDefault(b *bench, typ value.Type, want value.Value, name string) {
+	b.Helper()
+	wider := ordersEntity(&schema.Field{Name: name, Type: typ, Required: true,
+		Default: &schema.Default{Kind: schema.DefaultLiteral, Value: want}})
+	if _, err := migrate(b, wider); err != nil {
+		b.Fatal(err)
+	}
+	if got := cell(b, wider); got != want {
+		b.Errorf("%s = %v, want %v", name, got, want)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 type Options struct {
 	Now       func() time.Time      // clock of idempotency records; nil: time.Now
 	Committed func([]*store.LogRow) // in-process hand-over after each commit; nil: none
+	Look      func()                // more of the log may be there to read; a driver that settles it at each commit need not call it
 }
 
 // Harness is one fresh datastore.
@@ -40,7 +41,7 @@ type Harness struct {
 
 // Run runs the suite; fresh makes a new datastore for each case.
 func Run(t *testing.T, fresh func(t *testing.T) Harness) {
-	for _, group := range [][]promise{writePromises, manyPromises, logPromises, queryPromises, rowPromises, migratePromises, keptPromises, agreePromises} {
+	for _, group := range [][]promise{writePromises, manyPromises, logPromises, queryPromises, rowPromises, roomPromises, migratePromises, keptPromises, agreePromises} {
 		for _, p := range group {
 			t.Run(p.name, func(t *testing.T) {
 				ignore := goleak.IgnoreCurrent()
@@ -63,6 +64,7 @@ type bench struct {
 	harness Harness
 	fresh   func(t *testing.T) Harness
 	store   store.Store
+	looked  chan struct{}
 	events  atomic.Int64
 }
 
@@ -72,6 +74,10 @@ func (b *bench) open(o Options, entities ...*schema.Entity) store.Store {
 	if len(entities) == 0 {
 		entities = []*schema.Entity{orders, tickets}
 	}
+	b.looked = make(chan struct{}, 1)
+	if o.Look == nil {
+		o.Look = b.look
+	}
 	b.store = b.harness.Open(b.T, o)
 	s := b.store
 	b.Cleanup(func() { _ = s.Close() }) // again, where the case has not closed it
@@ -79,6 +85,14 @@ func (b *bench) open(o Options, entities ...*schema.Entity) store.Store {
 		b.Fatalf("Migrate: %v", err)
 	}
 	return s
+}
+
+// look notes that the log is worth a look.
+func (b *bench) look() {
+	select {
+	case b.looked <- struct{}{}:
+	default:
+	}
 }
 
 // reopen closes the store and opens it again.
@@ -142,6 +156,23 @@ func (b *bench) log() (rows []*store.LogRow) {
 		return err
 	})
 	return rows
+}
+
+// settled returns the log once it shows that many rows, or as it is when it has
+// not for a long time: numbers that were rolled back may hold up those after them.
+func (b *bench) settled(n int) (rows []*store.LogRow) {
+	b.Helper()
+	patience := time.After(time.Minute)
+	for {
+		if rows = b.log(); len(rows) >= n {
+			return rows
+		}
+		select {
+		case <-b.looked:
+		case <-patience:
+			return rows
+		}
+	}
 }
 
 // selectIDs returns the ids a query answers, in its order.

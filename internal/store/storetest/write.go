@@ -84,7 +84,7 @@ func wantOnly(b *bench, want ...string) {
 		b.Errorf("rows %v, want %v", got, want)
 	}
 	var logged []string
-	for _, row := range b.log() {
+	for _, row := range b.settled(len(want)) {
 		logged = append(logged, row.Subject)
 	}
 	slices.Sort(logged)
