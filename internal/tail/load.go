@@ -7,13 +7,30 @@ import (
 )
 
 // Bounds of one read. Rows are fetched a few at a time, so that a page of large
-// ones ends near pageBytes; more of them while they are small.
+// ones ends near pageBytes; more of them where those before were small.
 const (
 	pageRows  = 500
 	pageBytes = 8 << 20
 	fetchRows = 20
-	fetchMost = 80
+	fetchMost = 160
 )
+
+// step is how many rows to fetch at a time, learnt from what they weigh. The
+// zero value begins with few.
+type step int
+
+func (s step) rows() int { return max(int(s), fetchRows) }
+
+// weighed takes what the last rows weighed, in bytes.
+func (s *step) weighed(bytes, rows int) {
+	switch {
+	case rows == 0:
+	case bytes/rows*fetchMost > pageBytes/8:
+		*s = fetchRows
+	default:
+		*s = step(min(2*s.rows(), fetchMost))
+	}
+}
 
 // load reads a stretch of the log and, once each, the rows it speaks of, from
 // one snapshot. It returns at least one entry where there is one.
@@ -22,18 +39,19 @@ func load(r store.Reader, entities map[string]*schema.Entity, after int64) (stre
 	if err != nil {
 		return stretch{}, err
 	}
-	return loadRows(r, entities, log, nil)
+	return loadRows(r, entities, log, nil, new(step))
 }
 
 // loadOn is load for the tail, which goes on where it stopped: the row there
 // must still be the one it has read. errReplaced.
-func loadOn(r store.Reader, entities map[string]*schema.Entity, at store.Position, own *written) (stretch, error) {
+func (t *Tail) loadOn(r store.Reader) (stretch, error) {
+	at := t.Delivered()
 	if at.EventID == "" {
 		log, err := r.Log(at.Seq, pageRows)
 		if err != nil {
 			return stretch{}, err
 		}
-		return loadRows(r, entities, log, own)
+		return loadRows(r, t.config.Entities, log, &t.own, &t.step)
 	}
 	log, err := r.Log(at.Seq-1, pageRows+1)
 	if err != nil {
@@ -48,28 +66,27 @@ func loadOn(r store.Reader, entities map[string]*schema.Entity, at store.Positio
 	if stands != at.EventID {
 		return stretch{}, errReplaced
 	}
-	return loadRows(r, entities, log[:min(len(log), pageRows)], own)
+	return loadRows(r, t.config.Entities, log[:min(len(log), pageRows)], &t.own, &t.step)
 }
 
 // loadRows reads the rows that a stretch of the log speaks of.
-func loadRows(r store.Reader, entities map[string]*schema.Entity, log []*store.LogRow, own *written) (stretch, error) {
+func loadRows(r store.Reader, entities map[string]*schema.Entity, log []*store.LogRow, own *written, at *step) (stretch, error) {
 	l := loader{reader: r, found: map[key]store.Row{}}
 	entries := make([]*Entry, len(log))
 	for i, row := range log {
 		entries[i] = &Entry{Log: row, Entity: entities[row.Entity]}
 		own.give(entries[i])
 	}
-	for n, step := 0, fetchRows; n < len(entries); {
+	for n := 0; n < len(entries); {
 		if l.bytes > pageBytes {
 			return stretch{entries: entries[:n], more: true}, nil
 		}
-		end := min(n+step, len(entries))
+		end, before := min(n+at.rows(), len(entries)), l.bytes
 		if err := l.fetch(entries[n:end]); err != nil {
 			return stretch{}, err
 		}
-		if n = end; l.bytes/n*fetchMost < pageBytes/8 {
-			step = min(2*step, fetchMost)
-		}
+		at.weighed(l.bytes-before, end-n)
+		n = end
 	}
 	return stretch{entries: entries, more: len(log) == pageRows}, nil
 }

@@ -68,6 +68,7 @@ type Tail struct {
 
 	pace pace.Pace // of the log, for Run alone
 	next time.Time // not to look before, unless it is urgent; likewise
+	step step      // likewise
 
 	own       written
 	expected  atomic.Int64                   // the highest number acknowledged here and not handed over
@@ -336,7 +337,7 @@ func (t *Tail) read(ctx context.Context) error {
 		var page stretch
 		// Without a snapshot: a row may be younger than the change it is read for.
 		err := store.Glance(ctx, t.store, func(r store.Reader) (err error) {
-			page, err = loadOn(r, t.config.Entities, t.Delivered(), &t.own)
+			page, err = t.loadOn(r)
 			return err
 		})
 		switch {
