@@ -85,12 +85,42 @@ func (c Config) healthz(w http.ResponseWriter, _ *http.Request, _ *access.Princi
 	return reply(w, map[string]string{"status": "ok"})
 }
 
+// readiness is what readyz answers. It is shown to anyone, so it names no tenant.
+type readiness struct {
+	Status string   `json:"status"`
+	Log    logState `json:"log"`
+}
+
+// logState is how far behind the change log is, that of the datastore where it is
+// worst. It is for whoever looks, and never a reason not to be ready.
+type logState struct {
+	// Lag is the age of the oldest committed event that was not handed on yet.
+	Lag float64 `json:"lagseconds"`
+	// Held is for how long a transaction has held up the log, and Holder the
+	// database's process that does. Left out where none does.
+	Held   float64 `json:"heldseconds,omitempty"`
+	Holder int32   `json:"heldpid,omitempty"`
+}
+
+func worst(units []Unit) (l logState) {
+	for _, u := range units {
+		l.Lag = max(l.Lag, seconds(u.Lag))
+		if held := seconds(u.Held); held > l.Held {
+			l.Held, l.Holder = held, u.Holder
+		}
+	}
+	return l
+}
+
+// seconds counts to the millisecond.
+func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
+
 // readyz says whether requests should be sent here.
 func (c Config) readyz(w http.ResponseWriter, _ *http.Request, _ *access.Principal) error {
 	if reasons := c.Ready(); len(reasons) > 0 {
 		return fault.New(fault.Unavailable, "not ready: %s", strings.Join(reasons, "; "))
 	}
-	return reply(w, map[string]string{"status": "ready"})
+	return reply(w, readiness{Status: "ready", Log: worst(c.Metrics.units())})
 }
 
 func (c Config) metrics(w http.ResponseWriter, r *http.Request, p *access.Principal) error {

@@ -161,7 +161,7 @@ func TestReadiness(t *testing.T) {
 	c := config(&reasons)
 	for name, h := range map[string]http.Handler{"main": api(t, c), "admin.listen": admin.Handler(c)} {
 		reasons = nil
-		if got := get(t, h, "/readyz", ""); got.Code != 200 || got.Body.String() != `{"status":"ready"}`+"\n" {
+		if got := get(t, h, "/readyz", ""); got.Code != 200 || got.Body.String() != `{"status":"ready","log":{"lagseconds":1.5}}`+"\n" {
 			t.Errorf("%s: %d %s", name, got.Code, got.Body)
 		}
 		reasons = []string{"a datastore cannot be reached", "stopping"}
@@ -175,6 +175,26 @@ func TestReadiness(t *testing.T) {
 	}
 	if got := get(t, admin.Handler(c), "/data/order", ""); got.Code != 404 || got.Header().Get("Content-Type") != "application/problem+json" {
 		t.Errorf("an unknown path of admin.listen: %d %v", got.Code, got.Header())
+	}
+}
+
+// Readiness tells of the worst log, without a name, and is never lost by it.
+func TestReadinessTellsOfTheLog(t *testing.T) {
+	for name, c := range map[string]struct {
+		units []admin.Unit
+		want  string
+	}{
+		"nothing waits": {[]admin.Unit{{Tenant: here}}, `{"lagseconds":0}`},
+		"the worst of two": {[]admin.Unit{
+			{Tenant: here, Lag: time.Second, Held: time.Hour, Holder: 4711},
+			{Tenant: there, Lag: 2500 * time.Millisecond, Held: 1234567 * time.Microsecond, Holder: 12},
+		}, `{"lagseconds":2.5,"heldseconds":3600,"heldpid":4711}`},
+	} {
+		config := admin.Config{Metrics: admin.NewMetrics(func() []admin.Unit { return c.units }), Ready: func() []string { return nil }}
+		got := get(t, admin.Handler(config), "/readyz", "")
+		if want := `{"status":"ready","log":` + c.want + "}\n"; got.Code != 200 || got.Body.String() != want {
+			t.Errorf("%s: %d %s, want %s", name, got.Code, got.Body, want)
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ type Unit struct {
 // Metrics is the registry of one server. Each server has its own, so that two
 // in one process (embedded, or in a test) share nothing. Safe for concurrent use.
 type Metrics struct {
+	units    func() []Unit
 	registry *prometheus.Registry
 	requests *prometheus.HistogramVec
 	store    *prometheus.HistogramVec
@@ -46,20 +47,21 @@ type series struct {
 	class                 int // 2 for 2xx
 }
 
-// seconds spans a hit in the page cache and a query at its limit.
-var seconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+// buckets spans a hit in the page cache and a query at its limit.
+var buckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
-// NewMetrics returns a registry that asks units at each scrape. units must be
-// safe for concurrent use and quick.
+// NewMetrics returns a registry that asks units at each scrape and each probe of
+// readiness. units must be safe for concurrent use and quick.
 func NewMetrics(units func() []Unit) *Metrics {
 	m := &Metrics{
+		units:    units,
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "rowcast_http_request_duration_seconds", Buckets: seconds,
+			Name: "rowcast_http_request_duration_seconds", Buckets: buckets,
 			Help: "Time to answer a request, streams excepted, by tenant of the caller, route pattern, method and status class.",
 		}, []string{"tenant", "route", "method", "status"}),
 		store: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "rowcast_store_duration_seconds", Buckets: seconds,
+			Name: "rowcast_store_duration_seconds", Buckets: buckets,
 			Help: "Time of one write until it is durable, or of one snapshot read.",
 		}, []string{"tenant", "datastore", "operation"}),
 		handles: map[series]prometheus.Observer{},
