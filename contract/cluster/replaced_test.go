@@ -18,7 +18,7 @@ func TestALogThatWasReplacedIsTold(t *testing.T) {
 	url := pgtest.Database(t)
 	s := servertest.Start(t, servertest.Options{Schema: schema, Driver: "postgres", Database: url})
 	ann := s.User("ann")
-	stream := ann.Open("/subscribe/item?heartbeat=1s")
+	stream := ann.Open("/subscribe/item?name=all&heartbeat=1s")
 	for i := range 5 {
 		ann.Post("/data/item", fmt.Sprintf(`{"id":"%d","n":0}`, i)).Is(201)
 		stream.Frame()
@@ -46,7 +46,7 @@ func TestALogThatWasReplacedIsTold(t *testing.T) {
 	if f := stream.Frame(); f.Subject() != "newer" {
 		t.Errorf("after the gap: %s", f.Raw)
 	}
-	resumed := ann.Resume("/subscribe/item", strings.TrimSpace(bookmark.ID))
+	resumed := ann.Resume("/subscribe/item?name=all", strings.TrimSpace(bookmark.ID))
 	if f := resumed.Frame(); f.Event != "stream.gap" || !strings.Contains(f.Data, `"reason":"reset"`) {
 		t.Errorf("a bookmark of the old log: %s", f.Raw)
 	}

@@ -3,6 +3,7 @@ package servertest
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -39,8 +40,15 @@ type Follower struct {
 	changed chan struct{} // something was told since somebody looked
 
 	mu   sync.Mutex
-	told []client.Event
+	told []told
 	seen map[string]bool // subjects
+}
+
+// told is what is kept of an event; there may be many.
+type told struct {
+	id, subject string
+	n           int // of the row as it was shown; -1 where it was not
+	gap         *client.Gap
 }
 
 // Follow begins to follow and waits until the place is known from which on
@@ -73,9 +81,14 @@ func (f *Follower) run(ctx context.Context) {
 	defer close(f.ended)
 	err := f.stream.Run(ctx, func(e client.Event) error {
 		Pass(ctx, time.Duration(f.slow.Load()))
-		e.Raw = nil // nobody asks for it, and there may be many
+		shown := struct{ N int }{-1}
+		if len(e.Data) > 0 {
+			if err := json.Unmarshal(e.Data, &shown); err != nil {
+				return fmt.Errorf("%w in %s", err, e.Data)
+			}
+		}
 		f.mu.Lock()
-		f.told, f.seen[e.Subject] = append(f.told, e), true
+		f.told, f.seen[e.Subject] = append(f.told, told{e.ID, e.Subject, shown.N, e.Gap}), true
 		f.mu.Unlock()
 		select {
 		case f.changed <- struct{}{}:
@@ -128,7 +141,7 @@ func (f *Follower) IDs() []string {
 	defer f.mu.Unlock()
 	ids := make([]string, 0, len(f.told))
 	for _, e := range f.told {
-		ids = append(ids, e.ID)
+		ids = append(ids, e.id)
 	}
 	return ids
 }
@@ -138,8 +151,8 @@ func (f *Follower) Connections() int { return int(f.turns.taken.Load()) }
 
 // Count returns how often it was told of each row. It fails the test where a
 // gap was told or an id came twice, where the ids of a row, each changed by one
-// writer after the other, do not ascend, and where a row is shown older than the
-// changes that were told of it: its n must begin at 0 and be raised by each.
+// writer after the other, do not ascend, and where an event shows its row older
+// than the change it tells of: its n must begin at 0 and be raised by each.
 func (f *Follower) Count() map[string]int {
 	f.t.Helper()
 	f.mu.Lock()
@@ -148,27 +161,20 @@ func (f *Follower) Count() map[string]int {
 	count, shown, seen, last := map[string]int{}, map[string]int{}, map[string]bool{}, map[string]string{}
 	for _, e := range f.told {
 		switch {
-		case e.Gap != nil:
-			f.t.Errorf("%s: a gap was told: %+v", f, *e.Gap)
+		case e.gap != nil:
+			f.t.Errorf("%s: a gap was told: %+v", f, *e.gap)
 			continue
-		case seen[e.ID]:
-			f.t.Errorf("%s: id %s of %s came twice", f, e.ID, e.Subject)
-		case e.ID <= last[e.Subject], oneWriter && e.ID <= last[""]:
-			f.t.Errorf("%s: id %s of %s comes after %s and %s", f, e.ID, e.Subject, last[e.Subject], last[""])
+		case seen[e.id]:
+			f.t.Errorf("%s: id %s of %s came twice", f, e.id, e.subject)
+		case e.id <= last[e.subject], oneWriter && e.id <= last[""]:
+			f.t.Errorf("%s: id %s of %s comes after %s and %s", f, e.id, e.subject, last[e.subject], last[""])
 		}
-		seen[e.ID], last[e.Subject], last[""] = true, e.ID, e.ID
-		count[e.Subject]++
-		if len(e.Data) == 0 {
-			continue
+		seen[e.id], last[e.subject], last[""] = true, e.id, e.id
+		count[e.subject]++
+		if e.n >= 0 && (e.n < count[e.subject]-1 || oneWriter && e.n < shown[e.subject]) {
+			f.t.Errorf("%s: event %d of %s shows n=%d, older than it may", f, count[e.subject], e.subject, e.n)
 		}
-		var row struct{ N int }
-		if err := json.Unmarshal(e.Data, &row); err != nil {
-			f.t.Errorf("%s: %v in %s", f, err, e.Data)
-		}
-		if row.N < shown[e.Subject] || row.N < count[e.Subject]-1 {
-			f.t.Errorf("%s: event %d of %s shows n=%d, older than it may", f, count[e.Subject], e.Subject, row.N)
-		}
-		shown[e.Subject] = row.N
+		shown[e.subject] = max(e.n, 0)
 	}
 	return count
 }

@@ -34,6 +34,7 @@ type Writer struct {
 	known   int // writes with a certain answer: done
 	refused int // writes with a certain answer: not done
 	unsure  int // writes without a certain answer
+	longest time.Duration
 }
 
 // written is a row as its writer knows it. A row whose last write was not
@@ -79,6 +80,7 @@ func (w *Writer) write(ctx context.Context, row *written, n int) bool {
 	Pass(ctx, w.Pause)
 	doc := map[string]any{"n": n}
 	c, done := w.next(), context.WithoutCancel(ctx)
+	began := time.Now()
 	var err error
 	if n == 0 {
 		doc["id"] = row.id
@@ -89,6 +91,7 @@ func (w *Writer) write(ctx context.Context, row *written, n int) bool {
 	} else {
 		_, err = c.Patch(done, row.entity, row.id, doc)
 	}
+	w.longest = max(w.longest, time.Since(began))
 	switch {
 	case err == nil:
 		row.told, row.may = n, n
@@ -128,7 +131,8 @@ func (w *Writer) Acknowledged() int { return w.known }
 
 // String says how its writes ended.
 func (w *Writer) String() string {
-	return fmt.Sprintf("%s: %d writes done, %d refused, %d of which nobody knows", w.Name, w.known, w.refused, w.unsure)
+	return fmt.Sprintf("%s: %d writes done, %d refused, %d of which nobody knows, the longest took %s",
+		w.Name, w.known, w.refused, w.unsure, w.longest.Round(time.Millisecond))
 }
 
 // Judge reads all rows at a server, holds them against what was acknowledged and

@@ -1,0 +1,152 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rowcast/rowcast/client"
+	"github.com/rowcast/rowcast/internal/servertest"
+)
+
+// crowd is who follows and who writes while something befalls two instances.
+type crowd struct {
+	t       *testing.T
+	both    []*servertest.Server
+	items   []*servertest.Follower // of every change of item
+	notes   *servertest.Follower   // of ann's notes
+	writers []*servertest.Writer
+	others  []watcher
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// watcher follows every change of item on one instance, from before the first to
+// the row "end", by means of its own.
+type watcher interface {
+	// Until waits until a row was told of.
+	Until(subject string)
+	// IDs returns the ids of all it was told, in order.
+	IDs() []string
+}
+
+// watch opens further watchers at the URL of an instance, with a token of ann's.
+// A browser goes here.
+var watch = []func(t *testing.T, url, token string) watcher{}
+
+// gather has everybody follow, and then has writers begin.
+func gather(t *testing.T, both []*servertest.Server) *crowd {
+	t.Helper()
+	c := &crowd{t: t, both: both}
+	follow := func(entity, name string, slow time.Duration, at ...*servertest.Server) *servertest.Follower {
+		return servertest.Follow(t, servertest.Following{
+			Subscription: client.Subscription{Entity: entity, Name: name}, User: "ann", Slow: slow, Servers: at,
+		})
+	}
+	c.items = []*servertest.Follower{
+		follow("item", "all", 0, both[0]),
+		follow("item", "all", 0, both[1]),
+		follow("item", "rows", 0, both[0], both[1]),                   // another instance at each return
+		follow("item", "rows", 12*time.Millisecond, both[1], both[0]), // so slow that its buffers overflow
+	}
+	c.notes = follow("note", "mine", 0, both[1], both[0])
+	for _, open := range watch {
+		c.others = append(c.others, open(t, both[0].URL, both[0].Token("ann")))
+	}
+	writing, stop := context.WithCancel(t.Context())
+	c.stop = stop
+	for i := range 4 {
+		w := &servertest.Writer{
+			User: []string{"ann", "bob"}[i%2], Name: fmt.Sprint("w", i), Servers: both, Entities: []string{"item", "item", "note"},
+			Pad: strings.Repeat("x", 1<<10), Pause: 8 * time.Millisecond,
+		}
+		c.writers = append(c.writers, w)
+		c.running.Go(func() { w.Run(writing, t) })
+	}
+	t.Cleanup(func() { stop(); c.running.Wait() })
+	return c
+}
+
+// judge ends the writing, and holds what everybody was told against what is there.
+func (c *crowd) judge() {
+	c.t.Helper()
+	c.stop()
+	c.running.Wait()
+	acknowledged := 0
+	for _, w := range c.writers {
+		acknowledged += w.Acknowledged()
+		c.t.Log(w)
+	}
+	if acknowledged < 100 {
+		c.t.Errorf("only %d writes were acknowledged: that proves nothing", acknowledged)
+	}
+	c.write("item")
+	c.write("note")
+	followers := append([]*servertest.Follower{c.notes}, c.items...)
+	counts := map[*servertest.Follower]map[string]int{}
+	for _, f := range followers {
+		f.Hurry()
+		f.Until("end")
+		counts[f] = f.Count()
+		c.t.Logf("%s: %d events over %d connections", f, len(f.IDs()), f.Connections())
+	}
+	c.compare(counts)
+	orders := [][]string{}
+	for _, f := range c.items {
+		orders = append(orders, f.IDs())
+	}
+	for _, o := range c.others {
+		o.Until("end")
+		orders = append(orders, o.IDs())
+	}
+	servertest.Same(c.t, orders...)
+	for _, f := range followers {
+		f.Close()
+	}
+}
+
+// compare holds rows against events: a row that was created and then changed n
+// times has n+1 of them at each who may see it, and none at who may not.
+func (c *crowd) compare(counts map[*servertest.Follower]map[string]int) {
+	c.t.Helper()
+	expect := func(f *servertest.Follower, id string, want int) {
+		if got := counts[f][id]; got != want {
+			c.t.Errorf("%s: told %d times of %s, want %d", f, got, id, want)
+		}
+	}
+	for _, w := range c.writers {
+		w.Judge(c.both[1], func(entity, id string, changes int) {
+			switch {
+			case entity == "item":
+				for _, f := range c.items {
+					expect(f, id, changes)
+				}
+			case w.User == "ann":
+				expect(c.notes, id, changes)
+			default:
+				expect(c.notes, id, 0)
+			}
+		})
+	}
+}
+
+// write writes the last row of an entity, however long the instance needs to
+// recover from what befell it.
+func (c *crowd) write(entity string) {
+	c.t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for {
+		a := c.both[1].User("ann").Post("/data/"+entity, `{"id":"end","n":0}`)
+		if a.Status == http.StatusCreated || a.Status == http.StatusConflict {
+			return
+		}
+		if time.Now().After(deadline) {
+			c.t.Fatalf("the last write is answered %d: %s", a.Status, a.Body)
+		}
+		servertest.Pass(c.t.Context(), 100*time.Millisecond)
+	}
+}
