@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/store/postgres/tables"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
 )
@@ -103,7 +104,7 @@ func readRow(rows pgx.Rows, e *schema.Entity) (store.Row, error) {
 			continue
 		}
 		oid := fields[i].DataTypeOID
-		if oid != typeOf(f).oid || fields[i].Format != pgx.BinaryFormatCode && oid != pgtype.TextOID {
+		if oid != tables.OID(f) || fields[i].Format != pgx.BinaryFormatCode && oid != pgtype.TextOID {
 			return nil, fmt.Errorf("table %s, column %s has changed its type since the start: restart rowcast, which says what to do", e.Table, f.Name)
 		}
 		v, err := decode(oid, raw[i])

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/store/postgres/sqlstate"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
 )
@@ -50,7 +51,7 @@ func keepable(s string) bool {
 // operator's own, since those of rowcast were asked before.
 func (p *plan) tooLong(row store.Row, fields []int, err error) error {
 	var pg *pgconn.PgError
-	if !errors.As(err, &pg) || pg.Code != codeTooLarge || pg.ConstraintName == "" {
+	if !errors.As(err, &pg) || pg.Code != sqlstate.TooLarge || pg.ConstraintName == "" {
 		return err
 	}
 	longest, size := -1, 0

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/store/postgres/sqlstate"
 	"github.com/rowcast/rowcast/internal/value"
 )
 
@@ -113,7 +114,7 @@ func answered(results pgx.BatchResults, before []statement) error {
 func late(err error) error {
 	var pg *pgconn.PgError
 	wrapped := fail("write", err)
-	if !errors.As(err, &pg) || lostAgainst(err) || errors.Is(wrapped, store.ErrTimeout) || errors.Is(wrapped, store.ErrUnavailable) {
+	if !errors.As(err, &pg) || sqlstate.Lost(err) || errors.Is(wrapped, store.ErrTimeout) || errors.Is(wrapped, store.ErrUnavailable) {
 		return err
 	}
 	return lateError{err}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rowcast/rowcast/internal/pgtest"
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/store/postgres/tables"
 	"github.com/rowcast/rowcast/internal/store/sqltext"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
@@ -68,7 +69,7 @@ func TestAHalfMadeIndexIsMadeAnew(t *testing.T) {
 	url := pgtest.Database(t)
 	s := newInstance(t, url)
 	db := connect(t, url)
-	name := indexName(indexed(), sqltext.Index{Fields: []int{1}})
+	name := tables.IndexName(indexed(), sqltext.Index{Fields: []int{1}})
 	exec(t, db, `CREATE INDEX "`+name+`" ON shop.items (n)`)
 	exec(t, db, `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'shop."`+name+`"'::regclass`)
 	report, err := s.Migrate(t.Context(), store.Plan{Entities: []*schema.Entity{indexed()}})

@@ -24,8 +24,8 @@
 // connection and one reader of pg_locks.
 //
 // A Store is safe for concurrent use. Close waits for everything it started.
-// The package may import value, schema, predicate, store, store/guard
-// and store/sqltext.
+// The package may import value, schema, predicate, store, store/guard,
+// store/sqltext, and what is below it: sqlstate and tables.
 package postgres
 
 import (
@@ -38,7 +38,10 @@ import (
 	"time"
 
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/store/postgres/sqlstate"
+	"github.com/rowcast/rowcast/internal/store/postgres/tables"
 	"github.com/rowcast/rowcast/internal/store/sqltext"
+	"github.com/rowcast/rowcast/schema"
 )
 
 // Config is what a Store stands on.
@@ -162,7 +165,7 @@ func (s *Store) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.upgradeSystem(ctx, steps); err != nil {
+	if err := s.tables().Upgrade(ctx, steps); err != nil {
 		return err
 	}
 	// What is in the log already is settled, as a rule; where somebody is
@@ -215,4 +218,30 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
+// Migrate implements store.Store: see tables.Namespace.Migrate.
+func (s *Store) Migrate(ctx context.Context, plan store.Plan) (store.Report, error) {
+	if err := s.enter(); err != nil {
+		return store.Report{}, err
+	}
+	defer s.calls.Done()
+	report, err := s.tables().Migrate(ctx, plan)
+	if err == nil {
+		s.learn(plan)
+	}
+	return report, err
+}
+
+// tables is where the store's tables are made.
+func (s *Store) tables() *tables.Namespace {
+	return &tables.Namespace{
+		Pool: s.db.pool, Name: s.config.Namespace, Logger: s.config.Logger,
+		Table: func(e *schema.Entity) *sqltext.Table { return s.plan(e).Table },
+	}
+}
+
 func quote(name string) string { return sqltext.Quote(name) }
+
+func fail(attempt string, err error) error { return sqlstate.Wrap(attempt, err) }
+
+// fit makes a name one that PostgreSQL keeps whole.
+func fit(name, suffix string) string { return tables.Fit(name, suffix) }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/store/postgres/sqlstate"
 )
 
 var errReaderEnded = errors.New("this reader was used after its View or Write had ended")
@@ -114,7 +115,7 @@ func drain(rows pgx.Rows, each func(pgx.Rows) error) (int64, error) {
 // constraint returns the unique constraint that refused a statement.
 func (r *reader) constraint(err error) (name string, ok bool) {
 	var pg *pgconn.PgError
-	if isLate(err) || !errors.As(err, &pg) || pg.Code != codeUnique {
+	if isLate(err) || !errors.As(err, &pg) || pg.Code != sqlstate.Unique {
 		return "", false
 	}
 	return pg.ConstraintName, true

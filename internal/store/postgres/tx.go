@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/store/postgres/tables"
 	"github.com/rowcast/rowcast/internal/store/sqltext"
 	"github.com/rowcast/rowcast/internal/value"
 	"github.com/rowcast/rowcast/schema"
@@ -182,7 +183,7 @@ func (t *tx) guarded(p *plan, sql string, args []any) error {
 // conflicting returns the field that a unique index of rowcast's is on.
 func (p *plan) conflicting(constraint string) int {
 	for _, f := range p.unique {
-		if indexName(p.Entity, sqltext.Index{Fields: []int{f}, Unique: true}) == constraint {
+		if tables.IndexName(p.Entity, sqltext.Index{Fields: []int{f}, Unique: true}) == constraint {
 			return f
 		}
 	}

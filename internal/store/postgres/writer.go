@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/store/postgres/sqlstate"
 )
 
 // retries is how often a work runs again that lost against others.
@@ -42,7 +43,7 @@ func (s *Store) Write(ctx context.Context, work store.Work) error {
 		switch {
 		case isLate(err):
 			patient = true
-		case err == nil || again == retries || !lostAgainst(err):
+		case err == nil || again == retries || !sqlstate.Lost(err):
 			return err
 		default:
 			again++

@@ -1,4 +1,4 @@
-package postgres
+package tables
 
 import (
 	"crypto/sha256"
@@ -20,6 +20,9 @@ type columnType struct {
 	name string // as format_type writes it
 	oid  uint32
 }
+
+// OID returns the type of the column that keeps a field.
+func OID(f *schema.Field) uint32 { return typeOf(f).oid }
 
 // typeOf returns the column type of a field. Other types of PostgreSQL would
 // round (real), cut (varchar, integer) or order otherwise (uuid, json), so they
@@ -102,16 +105,17 @@ func createIndex(t *sqltext.Table, ix sqltext.Index, concurrently bool) string {
 	if concurrently {
 		sql += "CONCURRENTLY "
 	}
-	return sql + quote(indexName(t.Entity, ix)) + " ON " + t.Name + " (" + t.Keys(ix) + ")"
+	return sql + sqltext.Quote(IndexName(t.Entity, ix)) + " ON " + t.Name + " (" + t.Keys(ix) + ")"
 }
 
-func indexName(e *schema.Entity, ix sqltext.Index) string { return fit(ix.Name(e)) }
+// IndexName returns the name of an index of an entity in the database.
+func IndexName(e *schema.Entity, ix sqltext.Index) string { return Fit(ix.Name(e)) }
 
 // maxName is how many bytes PostgreSQL keeps of a name.
 const maxName = 63
 
-// fit shortens a name that PostgreSQL would cut, so that it stays its own.
-func fit(name, suffix string) string {
+// Fit shortens a name that PostgreSQL would cut, so that it stays its own.
+func Fit(name, suffix string) string {
 	if len(name)+len(suffix) <= maxName {
 		return name + suffix
 	}

@@ -1,10 +1,13 @@
-package postgres
+package tables
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/rowcast/rowcast/internal/store/postgres/sqlstate"
+	"github.com/rowcast/rowcast/internal/store/sqltext"
 	"github.com/rowcast/rowcast/schema"
 )
 
@@ -37,7 +40,7 @@ func (c column) keeps(f *schema.Field) bool {
 
 func (c column) declared() string {
 	if c.typ == "text" {
-		return c.typ + " COLLATE " + quote(c.collation)
+		return c.typ + " COLLATE " + sqltext.Quote(c.collation)
 	}
 	return c.typ
 }
@@ -58,9 +61,9 @@ const (
 )
 
 // inspect reads a table, or returns nil where there is none of that name.
-func (s *Store) inspect(ctx context.Context, q querier, name string) (*table, error) {
+func (n *Namespace) inspect(ctx context.Context, q querier, name string) (*table, error) {
 	t := &table{columns: map[string]column{}}
-	err := each(ctx, q, func(r pgx.Rows) error { return r.Scan(&t.kind) }, kindOf, s.config.Namespace, name)
+	err := each(ctx, q, func(r pgx.Rows) error { return r.Scan(&t.kind) }, kindOf, n.Name, name)
 	if err != nil || t.kind == "" {
 		return nil, err
 	}
@@ -70,16 +73,16 @@ func (s *Store) inspect(ctx context.Context, q querier, name string) (*table, er
 		t.order = append(t.order, c)
 		t.columns[c.name] = c
 		return err
-	}, columnsOf, s.config.Namespace, name)
+	}, columnsOf, n.Name, name)
 	if err == nil && t.kind == "r" {
-		err = each(ctx, q, func(r pgx.Rows) error { return r.Scan(&t.rows) }, "SELECT EXISTS (SELECT 1 FROM "+s.ns+quote(name)+")")
+		err = each(ctx, q, func(r pgx.Rows) error { return r.Scan(&t.rows) }, "SELECT EXISTS (SELECT 1 FROM "+n.quoted()+sqltext.Quote(name)+")")
 	}
 	return t, err
 }
 
 // indexNames returns the indexes of a table, and whether each is fit for use:
 // one whose making was interrupted is not.
-func (s *Store) indexNames(ctx context.Context, q querier, name string) (map[string]bool, error) {
+func (n *Namespace) indexNames(ctx context.Context, q querier, name string) (map[string]bool, error) {
 	names := map[string]bool{}
 	err := each(ctx, q, func(r pgx.Rows) error {
 		var index string
@@ -87,7 +90,7 @@ func (s *Store) indexNames(ctx context.Context, q querier, name string) (map[str
 		err := r.Scan(&index, &valid)
 		names[index] = valid
 		return err
-	}, indexesOf, s.config.Namespace, name)
+	}, indexesOf, n.Name, name)
 	return names, err
 }
 
@@ -95,10 +98,14 @@ func (s *Store) indexNames(ctx context.Context, q querier, name string) (map[str
 func each(ctx context.Context, q querier, fn func(pgx.Rows) error, sql string, args ...any) error {
 	rows, err := q.Query(ctx, sql, args...)
 	if err == nil {
-		_, err = drain(rows, fn)
+		defer rows.Close()
+		for err == nil && rows.Next() {
+			err = fn(rows)
+		}
+		err = errors.Join(err, rows.Err())
 	}
 	if err != nil {
-		return fail("inspect", err)
+		return sqlstate.Wrap("inspect", err)
 	}
 	return nil
 }

@@ -1,9 +1,16 @@
-package postgres
+// Package sqlstate tells what an error of PostgreSQL means for who waits for an
+// answer: it came too late, nobody can be served now, another transaction was
+// in the way, or it belongs to the statement.
+//
+// Its functions are pure. It may import store.
+package sqlstate
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"strings"
 
@@ -12,19 +19,19 @@ import (
 	"github.com/rowcast/rowcast/internal/store"
 )
 
-// SQLSTATE codes, https://www.postgresql.org/docs/current/errcodes-appendix.html.
+// Codes, https://www.postgresql.org/docs/current/errcodes-appendix.html.
 const (
-	codeUnique          = "23505"
-	codeSerialization   = "40001"
-	codeDeadlock        = "40P01"
-	codeCanceled        = "57014" // statement_timeout
-	codeLockTimeout     = "55P03"
-	codeIdleTimeout     = "25P03"
-	codePrivilege       = "42501"
-	codeTooLarge        = "54000" // of an entry of an index, among others
-	codePlanChanged     = "0A000" // "cached plan must not change result type"
-	codeUndefinedTable  = "42P01"
-	codeUndefinedSchema = "3F000"
+	Unique          = "23505"
+	Serialization   = "40001"
+	Deadlock        = "40P01"
+	Canceled        = "57014" // statement_timeout
+	LockTimeout     = "55P03"
+	IdleTimeout     = "25P03"
+	Privilege       = "42501"
+	TooLarge        = "54000" // of an entry of an index, among others
+	PlanChanged     = "0A000" // "cached plan must not change result type"
+	UndefinedTable  = "42P01"
+	UndefinedSchema = "3F000"
 )
 
 // unavailable are codes, and beginnings of codes, of a server that cannot serve
@@ -38,7 +45,8 @@ var unavailable = []string{
 	"XX001", "XX002",
 }
 
-func codeOf(err error) string {
+// Code returns the code of an error of the server, "" for any other.
+func Code(err error) string {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		return pg.Code
@@ -46,14 +54,14 @@ func codeOf(err error) string {
 	return ""
 }
 
-// fail wraps an error of the database once, with what was attempted. What the
+// Wrap wraps an error of the database once, with what was attempted. What the
 // server says of values is left out: its detail is never shown.
-func fail(attempt string, err error) error {
+func Wrap(attempt string, err error) error {
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &pg):
 		switch {
-		case pg.Code == codeCanceled, pg.Code == codeLockTimeout, pg.Code == codeIdleTimeout:
+		case pg.Code == Canceled, pg.Code == LockTimeout, pg.Code == IdleTimeout:
 			return fmt.Errorf("%w: %s", store.ErrTimeout, attempt)
 		case slices.ContainsFunc(unavailable, func(prefix string) bool { return strings.HasPrefix(pg.Code, prefix) }):
 			return fmt.Errorf("%w: %s: %w", store.ErrUnavailable, attempt, err)
@@ -77,13 +85,19 @@ func notConnected(err error) bool {
 	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) || brokenPipe(err)
 }
 
-// lostAgainst reports a transaction that lost against others and may be run again.
-func lostAgainst(err error) bool {
-	switch codeOf(err) {
-	case codeSerialization, codeDeadlock:
+// Lost reports a transaction that lost against others and may be run again.
+func Lost(err error) bool {
+	switch Code(err) {
+	case Serialization, Deadlock:
 		return true
-	case codePlanChanged:
+	case PlanChanged:
 		return strings.Contains(err.Error(), "cached plan")
 	}
 	return false
+}
+
+// brokenPipe reports a connection that ended while it was used.
+func brokenPipe(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		strings.Contains(err.Error(), "conn closed") // pgx has no value for it
 }
