@@ -39,7 +39,7 @@ func TestInstancesAndTheDatabaseDie(t *testing.T) {
 	f := signedIn(t, b, both[0]).Follow("/subscribe/item?name=all&heartbeat=1s")
 	f.Await(browsertest.Opened, 1)
 	both[0].User("ann").Post("/data/item", `{"id":"first"}`).Is(201)
-	f.AwaitSubject("first")
+	f.Until("first")
 	w := write(t, both[0], both[1])
 
 	w.more()

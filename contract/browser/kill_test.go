@@ -37,7 +37,7 @@ func TestKillsOfTheServer(t *testing.T) {
 	f := page.Follow(s.URL + "/subscribe/item?name=all&heartbeat=1s")
 	f.Await(browsertest.Opened, 1)
 	s.User("ann").Post("/data/item", `{"id":"first"}`).Is(201)
-	f.AwaitSubject("first")
+	f.Until("first")
 
 	w := write(t, s)
 	for n := range kills(t) {

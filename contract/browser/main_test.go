@@ -77,7 +77,7 @@ func told(name, id, subject string) string { return strings.Join([]string{name, 
 // that is well.
 func same(t *testing.T, f *browsertest.Follower, s *servertest.Server, path, last string) {
 	t.Helper()
-	f.AwaitSubject(last)
+	f.Until(last)
 	events := f.Events()
 	var got, want []string
 	for _, e := range events[1:] {

@@ -1,7 +1,7 @@
 package browser
 
 import (
-	"strings"
+	"regexp"
 	"testing"
 
 	"github.com/rowcast/rowcast/internal/browsertest"
@@ -58,10 +58,11 @@ func TestAMaskHoldsInThePage(t *testing.T) {
 	ann := s.User("ann")
 	ann.Post("/data/item", `{"id":"a","card":"4711"}`).Is(201)
 	ann.Patch("/data/item/a", `{"card":"4799"}`).Is(200)
-	for _, want := range []string{`"card":"**11"`, `"card":"**99"`} {
-		if e := f.Frame(); !strings.Contains(e.Row(), want) && !strings.Contains(e.Row(), `"card":"**99"`) || strings.Contains(e.Data, "47") {
-			t.Errorf("the page is shown %s, want %s", e.Data, want)
-		}
+	// A frame shows the row as it is when it is sent: the first may show either.
+	either := regexp.MustCompile(`^\{"id":"a","n":null,"card":"\*\*(11|99)"\}$`)
+	first, second := f.Frame().Row(), f.Frame().Row()
+	if !either.MatchString(first) || second != `{"id":"a","n":null,"card":"**99"}` {
+		t.Errorf("the page is shown %s\n           and then %s", first, second)
 	}
 }
 

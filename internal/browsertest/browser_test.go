@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -42,7 +43,6 @@ func script(t *testing.T, streams ...string) (server *httptest.Server, asked fun
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = fmt.Fprint(w, text)
 	}))
-	server.Config.ErrorLog = nil
 	t.Cleanup(server.Close)
 	return server, func() (all []string) { n.look(func() { all = slices.Clone(ids) }); return all }
 }
@@ -75,6 +75,30 @@ func TestAFollowerTellsWhatEventSourceTells(t *testing.T) {
 	f.Close()
 	if got := f.State(); got != Closed {
 		t.Errorf("state %d after close", got)
+	}
+}
+
+// Follow is all of it in one call: a session first, then the stream.
+func TestFollowSignsInAndFollows(t *testing.T) {
+	clean(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/session" {
+			http.SetCookie(w, &http.Cookie{Name: "session", Value: "of ann", Path: "/", HttpOnly: true})
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		if session, err := r.Cookie("session"); err != nil || session.Value != "of ann" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprint(w, "retry: 100\n\nid: 1\nevent: entity.create\ndata: {\"subject\":\"end\"}\n\n")
+	}))
+	t.Cleanup(server.Close)
+	f := Follow(t, "a token", "/stream", server.URL)
+	f.Until("end")
+	if got := f.IDs(); got[0] != "1" {
+		t.Errorf("ids: %v", got)
 	}
 }
 
@@ -129,16 +153,22 @@ func TestNothingOfABrowserIsLeft(t *testing.T) {
 }
 
 // processes returns the processes with text in their command line.
-func processes(t *testing.T, text string) (found []string) {
+func processes(t *testing.T, text string) []string {
 	t.Helper()
-	out, err := exec.Command("ps", "-eo", "args").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, text) {
-			found = append(found, line)
+	var lines []string
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, name := range files {
+		line, err := os.ReadFile(name)
+		if err == nil { // else it has ended just now
+			lines = append(lines, string(line))
 		}
 	}
-	return found
+	if len(files) == 0 {
+		out, err := exec.Command("ps", "-eo", "args").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = strings.Split(string(out), "\n")
+	}
+	return slices.DeleteFunc(lines, func(line string) bool { return !strings.Contains(line, text) })
 }

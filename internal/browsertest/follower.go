@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -64,6 +65,21 @@ type Follower struct {
 	framed  int // signals that Frame has passed
 }
 
+// Follow follows a path of the instances, which are given by URL and stand behind
+// a Balancer, in a browser of its own and in the session of a token. It returns
+// when the browser has a position from which on it misses nothing, and ends with
+// the test.
+func Follow(t testing.TB, token, path string, instances ...string) *Follower {
+	t.Helper()
+	b := Balance(t, instances...)
+	page := Start(t).Open(t, b.URL+"/page")
+	page.SignIn("", token)
+	f := page.Follow(path)
+	f.Await(Opened, 1)
+	b.AwaitStream("told a position", func(p Passage) bool { return strings.Contains(p.Text(), "\nid: ") })
+	return f
+}
+
 // Signals returns all that it told, in order.
 func (f *Follower) Signals() (all []Signal) {
 	f.look(func() { all = slices.Clone(f.signals) })
@@ -72,6 +88,14 @@ func (f *Follower) Signals() (all []Signal) {
 
 // Events returns the events that it told, in order.
 func (f *Follower) Events() []Signal { return of(Evented, f.Signals()) }
+
+// IDs returns the ids of the events that it told, in order.
+func (f *Follower) IDs() (ids []string) {
+	for _, e := range f.Events() {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
 
 // Count returns how often it told of a kind.
 func (f *Follower) Count(kind Kind) int { return len(of(kind, f.Signals())) }
@@ -91,8 +115,8 @@ func (f *Follower) Await(kind Kind, n int) {
 	f.until(string(kind)+", "+strconv.Itoa(n)+" times", func() bool { return len(of(kind, f.signals)) >= n })
 }
 
-// AwaitSubject waits until an event of a row has come.
-func (f *Follower) AwaitSubject(id string) {
+// Until waits until an event of a row has come.
+func (f *Follower) Until(id string) {
 	f.t.Helper()
 	seen := 0
 	f.until("an event of row "+id, func() bool {
