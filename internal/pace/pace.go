@@ -18,10 +18,11 @@ import (
 
 const (
 	// Most bounds every wait.
-	Most = 50 * time.Millisecond
-	// perSecond is what one thing a second adds to the wait: at 50 a second it is
-	// 2.5 ms, which nobody notices, and from 1000 on Most.
-	perSecond = 50 * time.Microsecond
+	Most = 100 * time.Millisecond
+	// full is how many things a second make the wait Most. Half as many make a
+	// quarter of it: at 50 a second it is 1 ms, which delays nobody, and from full
+	// on there are ten looks a second, whatever comes.
+	full = 500
 	// window is over how long the rate is averaged, so that a few things at once
 	// are no load yet.
 	window = 250 * time.Millisecond
@@ -39,6 +40,6 @@ func (p *Pace) Found(now time.Time, n int) time.Duration {
 	age := max(0, now.Sub(p.last))
 	p.recent = p.recent*math.Exp(-float64(age)/float64(window)) + float64(n)
 	p.last = now
-	rate := p.recent / window.Seconds()
-	return min(Most, time.Duration(rate*float64(perSecond)))
+	load := min(1, p.recent/window.Seconds()/full)
+	return time.Duration(load * load * float64(Most))
 }

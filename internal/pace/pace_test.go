@@ -34,9 +34,9 @@ func TestTheWaitGrowsWithTheRateAndTheLooksDoNot(t *testing.T) {
 	}{
 		{rate: 1, most: time.Millisecond, looks: 1},
 		{rate: 50, most: 4 * time.Millisecond, looks: 50},
-		{rate: 300, least: 10 * time.Millisecond, most: 20 * time.Millisecond, looks: 100},
-		{rate: 1000, least: 40 * time.Millisecond, most: Most, looks: 25},
-		{rate: 100_000, least: Most, most: Most, looks: 21},
+		{rate: 250, least: 20 * time.Millisecond, most: 40 * time.Millisecond, looks: 50},
+		{rate: 600, least: 80 * time.Millisecond, most: Most, looks: 14},
+		{rate: 100_000, least: Most, most: Most, looks: 12},
 	} {
 		wait, looks := steady(test.rate)
 		if wait < test.least || wait > test.most || looks > test.looks {
