@@ -51,7 +51,7 @@ func gather(t *testing.T, both []*servertest.Server) *crowd {
 		follow("item", "all", 0, both[0]),
 		follow("item", "all", 0, both[1]),
 		follow("item", "rows", 0, both[0], both[1]),                   // another instance at each return
-		follow("item", "rows", 12*time.Millisecond, both[1], both[0]), // so slow that its buffers overflow
+		follow("item", "rows", 50*time.Millisecond, both[1], both[0]), // so slow that its buffers overflow
 	}
 	c.notes = follow("note", "mine", 0, both[1], both[0])
 	for _, open := range watch {
@@ -62,7 +62,7 @@ func gather(t *testing.T, both []*servertest.Server) *crowd {
 	for i := range 4 {
 		w := &servertest.Writer{
 			User: []string{"ann", "bob"}[i%2], Name: fmt.Sprint("w", i), Servers: both, Entities: []string{"item", "item", "note"},
-			Pad: strings.Repeat("x", 1<<10), Pause: 8 * time.Millisecond,
+			Pad: strings.Repeat("x", 4<<10), Pause: 8 * time.Millisecond,
 		}
 		c.writers = append(c.writers, w)
 		c.running.Go(func() { w.Run(writing, t) })

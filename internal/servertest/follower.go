@@ -200,7 +200,7 @@ func newTurns(f Following) *turns {
 		t.base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 			if tcp, ok := conn.(*net.TCPConn); ok {
-				_ = tcp.SetReadBuffer(4 << 10)
+				_ = tcp.SetReadBuffer(64 << 10)
 			}
 			return conn, err
 		}
