@@ -34,6 +34,15 @@ func (s *slow) View(ctx context.Context, fn func(store.Reader) error) error {
 
 // inBubble is a world of a test with synthetic time, its store slowed down.
 func inBubble(t *testing.T, fn func(t *testing.T, w *world, s *slow)) {
+	bubble(t, (*Tail).Offer, fn)
+}
+
+// lookInBubble is inBubble with a store that hands nothing over.
+func lookInBubble(t *testing.T, fn func(t *testing.T, w *world, s *slow)) {
+	bubble(t, func(*Tail, []*store.LogRow) {}, fn)
+}
+
+func bubble(t *testing.T, committed func(*Tail, []*store.LogRow), fn func(t *testing.T, w *world, s *slow)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, more: make(chan struct{}, 1)}
@@ -41,7 +50,7 @@ func inBubble(t *testing.T, fn func(t *testing.T, w *world, s *slow)) {
 		w.tail = New(Config{
 			Entities: byName(w.entity), Sink: w.sink, Logger: slog.New(slog.DiscardHandler),
 		})
-		file, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(dir, "t.db"), Committed: w.tail.Offer})
+		file, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(dir, "t.db"), Committed: func(rows []*store.LogRow) { committed(w.tail, rows) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,6 +58,13 @@ func inBubble(t *testing.T, fn func(t *testing.T, w *world, s *slow)) {
 		w.run(s)
 		fn(t, w, s)
 	})
+}
+
+// delivered returns how many entries the sink has.
+func (w *world) delivered() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.seen)
 }
 
 // firstPage asks for the first page on a goroutine of its own.

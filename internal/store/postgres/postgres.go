@@ -14,7 +14,7 @@
 //     order. Reader.Log shows none before all below it are known to be there
 //     or never to come: see barrier.go.
 //   - Other instances are told "look again" by an empty NOTIFY after the commit,
-//     at most one in 5 ms, and under load at most one in 50; a poll each second
+//     at most one in 5 ms, and fewer under load; a poll each second
 //     covers one that is lost.
 //   - Names are always written with their namespace and nothing rests on a
 //     session, so that a pooler in transaction mode may stand in between; LISTEN
