@@ -96,8 +96,10 @@ func (s *Store) Prune(ctx context.Context, before time.Time, limit int) (more bo
 	return more, err
 }
 
-// look moves the frontier as far as it goes now.
+// look moves the frontier as far as it goes now. The poll judges by it whether
+// there is something to read, so whoever follows the log is told that it moved.
 func (s *Store) look(ctx context.Context) (settled int64, err error) {
+	before := s.barrier.settled()
 	err = s.View(ctx, func(r store.Reader) error {
 		view, ok := r.(*reader)
 		if !ok {
@@ -106,7 +108,10 @@ func (s *Store) look(ctx context.Context) (settled int64, err error) {
 		_, err := view.Log(view.frontier, pruneLook)
 		return err
 	})
-	return s.barrier.settled(), err
+	if settled = s.barrier.settled(); settled > before {
+		s.config.Look()
+	}
+	return settled, err
 }
 
 // pruneLook is how far ahead of the tail pruning looks: past a day's retention
