@@ -24,6 +24,7 @@ var programs = []need{
 	{"chromium", "Chromium or Google Chrome", []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"}},
 	{"pgbouncer", "PgBouncer", []string{"pgbouncer", "/usr/sbin/pgbouncer"}},
 	{"nginx", "nginx", []string{"nginx", "/usr/sbin/nginx"}},
+	{"caddy", "Caddy", []string{"caddy"}},
 }
 
 // machine is where the programs have to be.
