@@ -112,11 +112,13 @@ func anything([]byte) bool { return true }
 func TestALostConnectionIsAnsweredTruthfully(t *testing.T) {
 	committed := func(b []byte) bool { return bytes.Contains(b, []byte("COMMIT\x00")) }
 	for name, c := range map[string]struct {
-		inRun, atEnd func(p *proxy)
-		want         error // nil: acknowledged
-		there        bool
+		inRun, late, atEnd func(p *proxy) // late: further writes follow, which are put off
+		want               error          // nil: acknowledged
+		there              bool
 	}{
 		"while the work runs":     {inRun: func(p *proxy) { p.before.Store(once(anything)) }, want: store.ErrUnavailable},
+		"while writes wait":       {late: func(p *proxy) { p.before.Store(once(anything)) }, want: store.ErrUnavailable},
+		"gone while writes wait":  {late: func(p *proxy) { p.deaf.Store(true) }, want: store.ErrTimeout},
 		"before the commit":       {atEnd: func(p *proxy) { p.before.Store(once(anything)) }, want: store.ErrUnknown},
 		"after the commit":        {atEnd: func(p *proxy) { p.after.Store(once(committed)) }, there: true},
 		"a network that is gone":  {atEnd: func(p *proxy) { p.deaf.Store(true) }, want: store.ErrUnknown},
@@ -139,6 +141,14 @@ func TestALostConnectionIsAnsweredTruthfully(t *testing.T) {
 				}
 				if err := tx.Insert(item, store.Row{value.OfText("a"), value.OfInt(1)}); err != nil {
 					return err
+				}
+				if c.late != nil {
+					c.late(p)
+					for _, id := range []string{"c", "d"} {
+						if err := tx.Insert(item, store.Row{value.OfText(id), value.OfInt(1)}); err != nil {
+							return err
+						}
+					}
 				}
 				if c.atEnd != nil {
 					c.atEnd(p)

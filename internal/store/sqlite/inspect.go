@@ -12,32 +12,17 @@ import (
 	"github.com/rowcast/rowcast/schema"
 )
 
-// table is what the file already holds under an entity's table name.
-type table struct {
-	kind    string // table or view
-	columns map[string]column
-	order   []column
-	rows    bool // there are some
-}
-
-// column is one column as it was declared.
-type column struct {
-	name, typ, collation string
-	notNull, hasDefault  bool
-	unique               bool // alone and whole
-}
-
-func (c column) declared() string {
-	if c.typ == "" {
+func declared(c sqltext.Column) string {
+	if c.Type == "" {
 		return "untyped"
 	}
-	return c.typ
+	return c.Type
 }
 
 // keeps reports whether the column's affinity keeps every value of the field as
 // it is. https://sqlite.org/datatype3.html, section 3.1.
-func (c column) keeps(f *schema.Field) bool {
-	affinity := affinityOf(c.typ)
+func keeps(c sqltext.Column, f *schema.Field) bool {
+	affinity := affinityOf(c.Type)
 	switch f.Type.Class() {
 	case value.Int:
 		return affinity == "INTEGER" || affinity == "NUMERIC"
@@ -76,33 +61,33 @@ func affinityOf(typ string) string {
 }
 
 // inspect reads a table, or returns nil where there is none of that name.
-func inspect(c *conn, name string) (*table, error) {
-	t := &table{columns: map[string]column{}}
-	err := c.each(func(st *sqlite3.Stmt) { t.kind = st.ColumnText(0) },
+func inspect(c *conn, name string) (*sqltext.Found, error) {
+	t := &sqltext.Found{Columns: map[string]sqltext.Column{}}
+	err := c.each(func(st *sqlite3.Stmt) { t.Kind = st.ColumnText(0) },
 		`SELECT type FROM sqlite_schema WHERE lower(name) = lower(?) AND type IN ('table', 'view')`, name)
-	if err != nil || t.kind == "" {
+	if err != nil || t.Kind == "" {
 		return nil, err
 	}
 	err = c.each(func(st *sqlite3.Stmt) {
-		t.order = append(t.order, column{
-			name: st.ColumnText(0), typ: st.ColumnText(1),
-			notNull: st.ColumnBool(2), hasDefault: st.ColumnType(3) != sqlite3.NULL,
-			unique: st.ColumnInt(4) == 1 && st.ColumnInt(5) == 1,
+		t.Order = append(t.Order, sqltext.Column{
+			Name: st.ColumnText(0), Type: st.ColumnText(1),
+			NotNull: st.ColumnBool(2), HasDefault: st.ColumnType(3) != sqlite3.NULL,
+			Unique: st.ColumnInt(4) == 1 && st.ColumnInt(5) == 1,
 		})
 	}, `SELECT name, type, "notnull", dflt_value, pk, (SELECT count(*) FROM pragma_table_info(?1) WHERE pk > 0) FROM pragma_table_info(?1)`, name)
 	if err != nil {
 		return nil, err
 	}
-	if t.kind == "table" {
-		err = t.details(c, name)
+	if t.Kind == "table" {
+		err = details(c, t, name)
 	}
-	for _, have := range t.order {
-		t.columns[strings.ToLower(have.name)] = have
+	for _, have := range t.Order {
+		t.Columns[strings.ToLower(have.Name)] = have
 	}
 	return t, err
 }
 
-func (t *table) details(c *conn, name string) error {
+func details(c *conn, t *sqltext.Found, name string) error {
 	unique := map[string]bool{}
 	err := c.each(func(st *sqlite3.Stmt) { unique[st.ColumnText(0)] = true },
 		`SELECT max(i.name) FROM pragma_index_list(?1) l, pragma_index_info(l.name) i
@@ -110,15 +95,15 @@ func (t *table) details(c *conn, name string) error {
 	if err != nil {
 		return err
 	}
-	for i := range t.order {
-		have := &t.order[i]
-		have.unique = have.unique || unique[have.name]
-		_, have.collation, _, _, _, err = c.db.TableColumnMetadata("main", name, have.name)
+	for i := range t.Order {
+		have := &t.Order[i]
+		have.Unique = have.Unique || unique[have.Name]
+		_, have.Collation, _, _, _, err = c.db.TableColumnMetadata("main", name, have.Name)
 		if err != nil {
 			return fail("inspect "+name, err)
 		}
 	}
-	return c.each(func(st *sqlite3.Stmt) { t.rows = st.ColumnBool(0) },
+	return c.each(func(st *sqlite3.Stmt) { t.Rows = st.ColumnBool(0) },
 		`SELECT EXISTS (SELECT 1 FROM `+sqltext.Quote(name)+`)`)
 }
 

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -30,26 +29,22 @@ func (s *Store) Migrate(ctx context.Context, plan store.Plan) (store.Report, err
 		return store.Report{}, err
 	}
 	s.learn(plan)
-	return m.report, nil
+	return m.Report, nil
 }
 
 // migration is one run of Migrate.
 type migration struct {
-	store    *Store
-	conn     *conn
-	plan     store.Plan
-	report   store.Report
-	problems []string
+	sqltext.Changes
+	store *Store
+	conn  *conn
+	plan  store.Plan
 }
 
 func (m *migration) run() error {
 	if err := m.conn.exec("BEGIN IMMEDIATE"); err != nil {
 		return fail("begin a migration", err)
 	}
-	err := m.entities()
-	if err == nil && len(m.problems) > 0 {
-		err = &store.RefusedError{Problems: m.problems}
-	}
+	err := m.Each(m.plan.Entities, m.table, m.indexes)
 	if err == nil {
 		if err = m.conn.exec("COMMIT"); err == nil {
 			return nil
@@ -62,54 +57,43 @@ func (m *migration) run() error {
 	return err
 }
 
-func (m *migration) entities() error {
-	for _, e := range m.plan.Entities {
-		before := len(m.problems)
-		t, err := inspect(m.conn, e.Table)
-		if err != nil {
-			return err
-		}
-		if t == nil {
-			err = m.create(e)
-		} else {
-			err = m.adapt(e, t)
-		}
-		if err == nil && len(m.problems) == before { // else columns may be missing
-			err = m.indexes(e)
-		}
-		if err != nil {
-			return err
-		}
+func (m *migration) table(e *schema.Entity) error {
+	t, err := inspect(m.conn, e.Table)
+	switch {
+	case err != nil:
+		return err
+	case t == nil:
+		return m.create(e)
 	}
-	return nil
+	return m.adapt(e, t)
 }
 
 func (m *migration) create(e *schema.Entity) error {
 	if err := m.conn.db.Exec(createTable(m.store.table(e))); err != nil {
 		return fail("create table "+e.Table, err)
 	}
-	m.report.Created = append(m.report.Created, "table "+e.Table)
+	m.Made("table " + e.Table)
 	return nil
 }
 
 // adapt adds what an existing table lacks, whoever made it.
-func (m *migration) adapt(e *schema.Entity, t *table) error {
-	if t.kind != "table" {
-		m.refuse("%s is a %s: rowcast writes to tables alone; rename it, or name another table in the schema", e.Table, t.kind)
+func (m *migration) adapt(e *schema.Entity, t *sqltext.Found) error {
+	if t.Kind != "table" {
+		m.Refuse("%s is a %s: rowcast writes to tables alone; rename it, or name another table in the schema", e.Table, t.Kind)
 		return nil
 	}
-	id, ok := t.columns[strings.ToLower(e.Fields[e.ID].Name)]
+	id, ok := t.Columns[strings.ToLower(e.Fields[e.ID].Name)]
 	if !ok {
-		m.refuse("table %s has no column id: it was not made for this entity; rename it, or name another table in the schema", e.Table)
+		m.Refuse("table %s has no column id: it was not made for this entity; rename it, or name another table in the schema", e.Table)
 		return nil
 	}
-	if !id.unique {
-		m.refuse("table %s: its column id is not unique; run: CREATE UNIQUE INDEX %s ON %s (%s)",
-			e.Table, sqltext.Quote(e.Table+":id:key"), sqltext.Quote(e.Table), sqltext.Quote(id.name))
+	if !id.Unique {
+		m.Refuse("table %s: its column id is not unique; run: CREATE UNIQUE INDEX %s ON %s (%s)",
+			e.Table, sqltext.Quote(e.Table+":id:key"), sqltext.Quote(e.Table), sqltext.Quote(id.Name))
 	}
 	for _, f := range e.Fields {
 		var err error
-		if have, ok := t.columns[strings.ToLower(f.Name)]; ok {
+		if have, ok := t.Columns[strings.ToLower(f.Name)]; ok {
 			m.compare(e, f, have)
 		} else {
 			err = m.addColumn(e, f, t)
@@ -118,59 +102,38 @@ func (m *migration) adapt(e *schema.Entity, t *table) error {
 			return err
 		}
 	}
-	m.warnOfStrangers(e, t)
+	m.Strangers(m.store.table(e), t, strings.EqualFold)
 	return nil
 }
 
 // compare refuses a column that would not keep the field's values exactly.
-func (m *migration) compare(e *schema.Entity, f *schema.Field, have column) {
+func (m *migration) compare(e *schema.Entity, f *schema.Field, have sqltext.Column) {
 	want := sqlType(f)
-	table, name := sqltext.Quote(e.Table), sqltext.Quote(have.name)
+	table, name := sqltext.Quote(e.Table), sqltext.Quote(have.Name)
 	switch {
-	case !have.keeps(f) && f.Index == e.ID:
-		m.refuse("table %s: its column id is %s and the schema says %s, which is %s: the type of a key cannot be changed in place; copy the rows into a new table and name that in the schema",
-			e.Table, have.declared(), f.Type, want)
-	case !have.keeps(f):
-		old := sqltext.Quote(have.name + "_was_" + strings.ToLower(have.declared()))
-		m.refuse("table %s, column %s is %s and the schema says %s, which is %s; to convert it run: ALTER TABLE %s RENAME COLUMN %s TO %s; ALTER TABLE %s ADD COLUMN %s %s; UPDATE %s SET %s = CAST(%s AS %s);",
-			e.Table, have.name, have.declared(), f.Type, want, table, name, old, table, name, want, table, name, old, want)
-	case want == "TEXT" && !strings.EqualFold(have.collation, "BINARY"):
-		m.refuse("table %s, column %s compares text with collation %s, rowcast by bytes; to change that run: ALTER TABLE %s RENAME COLUMN %s TO %s; ALTER TABLE %s ADD COLUMN %s TEXT; UPDATE %s SET %s = %s;",
-			e.Table, have.name, have.collation, table, name, sqltext.Quote(have.name+"_old"), table, name, table, name, sqltext.Quote(have.name+"_old"))
+	case !keeps(have, f) && f.Index == e.ID:
+		m.Refuse("table %s: its column id is %s and the schema says %s, which is %s: the type of a key cannot be changed in place; copy the rows into a new table and name that in the schema",
+			e.Table, declared(have), f.Type, want)
+	case !keeps(have, f):
+		old := sqltext.Quote(have.Name + "_was_" + strings.ToLower(declared(have)))
+		m.Refuse("table %s, column %s is %s and the schema says %s, which is %s; to convert it run: ALTER TABLE %s RENAME COLUMN %s TO %s; ALTER TABLE %s ADD COLUMN %s %s; UPDATE %s SET %s = CAST(%s AS %s);",
+			e.Table, have.Name, declared(have), f.Type, want, table, name, old, table, name, want, table, name, old, want)
+	case want == "TEXT" && !strings.EqualFold(have.Collation, "BINARY"):
+		m.Refuse("table %s, column %s compares text with collation %s, rowcast by bytes; to change that run: ALTER TABLE %s RENAME COLUMN %s TO %s; ALTER TABLE %s ADD COLUMN %s TEXT; UPDATE %s SET %s = %s;",
+			e.Table, have.Name, have.Collation, table, name, sqltext.Quote(have.Name+"_old"), table, name, table, name, sqltext.Quote(have.Name+"_old"))
 	}
 }
 
-func (m *migration) addColumn(e *schema.Entity, f *schema.Field, t *table) error {
-	filled := f.Default != nil && f.Default.Kind == schema.DefaultLiteral && !f.Default.Value.IsNull()
-	ddl := "ALTER TABLE " + sqltext.Quote(e.Table) + " ADD COLUMN " + sqltext.Quote(f.Name) + " " + sqlType(f)
-	if f.Required && !filled && t.rows {
-		m.refuse("table %s has rows, and the new field %s is required without a literal defaultvalue to give them; run: %s; UPDATE %s SET %s = <a value>; or give the field a defaultvalue",
-			e.Table, f.Name, ddl, sqltext.Quote(e.Table), sqltext.Quote(f.Name))
+func (m *migration) addColumn(e *schema.Entity, f *schema.Field, t *sqltext.Found) error {
+	ddl, ok := m.AddColumn(m.store.table(e), f, sqlType(f), func() string { return literal(f.Default.Value) }, t.Rows)
+	if !ok {
 		return nil
-	}
-	if filled {
-		ddl += " DEFAULT " + literal(f.Default.Value)
 	}
 	if err := m.conn.db.Exec(ddl); err != nil {
 		return fail("add column "+f.Name+" to "+e.Table, err)
 	}
-	m.report.Created = append(m.report.Created, "column "+e.Table+"."+f.Name)
+	m.Made("column " + e.Table + "." + f.Name)
 	return nil
-}
-
-func (m *migration) warnOfStrangers(e *schema.Entity, t *table) {
-	for _, have := range t.order {
-		known := slices.ContainsFunc(e.Fields, func(f *schema.Field) bool { return strings.EqualFold(f.Name, have.name) })
-		switch {
-		case known:
-		case have.notNull && !have.hasDefault:
-			m.warn("table %s, column %s is NOT NULL and no field of the schema: no row can be created; run: ALTER TABLE %s DROP COLUMN %s",
-				e.Table, have.name, sqltext.Quote(e.Table), sqltext.Quote(have.name))
-		default:
-			m.warn("table %s, column %s is no field of the schema: left alone; to remove it run: ALTER TABLE %s DROP COLUMN %s",
-				e.Table, have.name, sqltext.Quote(e.Table), sqltext.Quote(have.name))
-		}
-	}
 }
 
 // indexes makes the declared ones. Their names say what they hold, so one that
@@ -191,14 +154,13 @@ func (m *migration) indexes(e *schema.Entity) error {
 		asked[name] = true
 		err := m.conn.db.Exec(ddl)
 		if errors.Is(err, sqlite3.CONSTRAINT) {
-			m.refuse("table %s, field %s is unique in the schema and has duplicates; find them with: SELECT %s, count(*) FROM %s GROUP BY 1 HAVING count(*) > 1;",
-				e.Table, e.Fields[ix.Fields[0]].Name, t.Keys(ix), t.Name)
+			m.Duplicates(t, ix)
 			continue
 		}
 		if err != nil {
 			return fail("create index "+name, err)
 		}
-		m.report.Created = append(m.report.Created, "index "+name)
+		m.Made("index " + name)
 	}
 	return m.dropUnasked(e, have, asked)
 }
@@ -211,15 +173,7 @@ func (m *migration) dropUnasked(e *schema.Entity, have []string, asked map[strin
 		if err := m.conn.db.Exec("DROP INDEX " + sqltext.Quote(name)); err != nil {
 			return fail("drop index "+name, err)
 		}
-		m.warn("table %s: dropped index %s, because the schema no longer calls that field unique", e.Table, name)
+		m.Warn("table %s: dropped index %s, because the schema no longer calls that field unique", e.Table, name)
 	}
 	return nil
-}
-
-func (m *migration) refuse(format string, args ...any) {
-	m.problems = append(m.problems, fmt.Sprintf(format, args...))
-}
-
-func (m *migration) warn(format string, args ...any) {
-	m.report.Warnings = append(m.report.Warnings, fmt.Sprintf(format, args...))
 }

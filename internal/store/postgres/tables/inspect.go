@@ -16,33 +16,18 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// table is what the database already holds under an entity's table name.
-type table struct {
-	kind    string // relkind
-	columns map[string]column
-	order   []column
-	rows    bool // there are some
-}
-
-// column is one column as it was declared.
-type column struct {
-	name, typ, collation string
-	notNull, hasDefault  bool
-	unique               bool // alone and whole
-}
-
-// keeps reports whether the column keeps every value of the field as it is, in
+// keeps reports whether a column keeps every value of the field as it is, in
 // its order.
-func (c column) keeps(f *schema.Field) bool {
+func keeps(c sqltext.Column, f *schema.Field) bool {
 	want := typeOf(f).name
-	return c.typ == want && (want != "text" || c.collation == "C" || c.collation == "POSIX")
+	return c.Type == want && (want != "text" || c.Collation == "C" || c.Collation == "POSIX")
 }
 
-func (c column) declared() string {
-	if c.typ == "text" {
-		return c.typ + " COLLATE " + sqltext.Quote(c.collation)
+func declared(c sqltext.Column) string {
+	if c.Type == "text" {
+		return c.Type + " COLLATE " + sqltext.Quote(c.Collation)
 	}
-	return c.typ
+	return c.Type
 }
 
 const (
@@ -61,21 +46,21 @@ const (
 )
 
 // inspect reads a table, or returns nil where there is none of that name.
-func (n *Namespace) inspect(ctx context.Context, q querier, name string) (*table, error) {
-	t := &table{columns: map[string]column{}}
-	err := each(ctx, q, func(r pgx.Rows) error { return r.Scan(&t.kind) }, kindOf, n.Name, name)
-	if err != nil || t.kind == "" {
+func (n *Namespace) inspect(ctx context.Context, q querier, name string) (*sqltext.Found, error) {
+	t := &sqltext.Found{Columns: map[string]sqltext.Column{}}
+	err := each(ctx, q, func(r pgx.Rows) error { return r.Scan(&t.Kind) }, kindOf, n.Name, name)
+	if err != nil || t.Kind == "" {
 		return nil, err
 	}
 	err = each(ctx, q, func(r pgx.Rows) error {
-		var c column
-		err := r.Scan(&c.name, &c.typ, &c.collation, &c.notNull, &c.hasDefault, &c.unique)
-		t.order = append(t.order, c)
-		t.columns[c.name] = c
+		var c sqltext.Column
+		err := r.Scan(&c.Name, &c.Type, &c.Collation, &c.NotNull, &c.HasDefault, &c.Unique)
+		t.Order = append(t.Order, c)
+		t.Columns[c.Name] = c
 		return err
 	}, columnsOf, n.Name, name)
-	if err == nil && t.kind == "r" {
-		err = each(ctx, q, func(r pgx.Rows) error { return r.Scan(&t.rows) }, "SELECT EXISTS (SELECT 1 FROM "+n.quoted()+sqltext.Quote(name)+")")
+	if err == nil && t.Kind == "r" {
+		err = each(ctx, q, func(r pgx.Rows) error { return r.Scan(&t.Rows) }, "SELECT EXISTS (SELECT 1 FROM "+n.quoted()+sqltext.Quote(name)+")")
 	}
 	return t, err
 }

@@ -3,11 +3,9 @@ package tables
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/rowcast/rowcast/internal/store"
 	"github.com/rowcast/rowcast/internal/store/postgres/sqlstate"
 	"github.com/rowcast/rowcast/internal/store/sqltext"
 )
@@ -23,7 +21,7 @@ func (m *migration) later(ctx context.Context) error {
 			}
 		}
 		if d.drop {
-			m.warn("table %s: dropped index %s, because the schema no longer calls that field unique", d.entity.Table, d.name)
+			m.Warn("table %s: dropped index %s, because the schema no longer calls that field unique", d.entity.Table, d.name)
 			continue
 		}
 		err := m.concurrently(ctx, "create index "+d.name, createIndex(m.space.Table(d.entity), d.index, true))
@@ -31,7 +29,7 @@ func (m *migration) later(ctx context.Context) error {
 			// A half-made unique index would refuse rows.
 			return errors.Join(m.duplicates(d, err), m.concurrently(context.WithoutCancel(ctx), "drop index "+d.name, "DROP INDEX CONCURRENTLY IF EXISTS "+name))
 		}
-		m.report.Created = append(m.report.Created, "index "+d.name)
+		m.Made("index " + d.name)
 	}
 	return nil
 }
@@ -42,8 +40,9 @@ func (m *migration) duplicates(d deferred, err error) error {
 	if !errors.As(err, &pg) || pg.Code != sqlstate.Unique {
 		return err
 	}
-	return &store.RefusedError{Problems: []string{fmt.Sprintf("table %s, field %s is unique in the schema and has duplicates; find them with: SELECT %s, count(*) FROM %s GROUP BY 1 HAVING count(*) > 1;",
-		d.entity.Table, d.entity.Fields[d.index.Fields[0]].Name, m.space.Table(d.entity).Keys(d.index), m.table(d.entity))}}
+	refused := sqltext.Changes{}
+	refused.Duplicates(m.space.Table(d.entity), d.index)
+	return refused.Err()
 }
 
 // concurrently runs what cannot run in a transaction, however long it takes.
