@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rowcast/rowcast/client"
+	"github.com/rowcast/rowcast/internal/browsertest"
 	"github.com/rowcast/rowcast/internal/servertest"
 )
 
@@ -25,8 +26,8 @@ type crowd struct {
 	running sync.WaitGroup
 }
 
-// watcher follows every change of item on one instance, from before the first to
-// the row "end", by means of its own.
+// watcher follows every change of item, from before the first to the row "end",
+// by means of its own.
 type watcher interface {
 	// Until waits until a row was told of.
 	Until(subject string)
@@ -34,12 +35,15 @@ type watcher interface {
 	IDs() []string
 }
 
-// watch opens further watchers at the URL of an instance, with a token of ann's.
-// A browser goes here.
-var watch = []func(t *testing.T, url, token string) watcher{}
+// browser opens a browser's own EventSource at the instances, behind what is the
+// least of a load balancer.
+func browser(t *testing.T, both []*servertest.Server) watcher {
+	t.Helper()
+	return browsertest.Follow(t, both[0].Token("ann"), "/subscribe/item?name=all&heartbeat=1s", both[0].URL, both[1].URL)
+}
 
-// gather has everybody follow, and then has writers begin.
-func gather(t *testing.T, both []*servertest.Server) *crowd {
+// gather has everybody follow, others too, and then has writers begin.
+func gather(t *testing.T, both []*servertest.Server, others ...func(*testing.T, []*servertest.Server) watcher) *crowd {
 	t.Helper()
 	c := &crowd{t: t, both: both}
 	follow := func(entity, name string, slow time.Duration, at ...*servertest.Server) *servertest.Follower {
@@ -54,8 +58,8 @@ func gather(t *testing.T, both []*servertest.Server) *crowd {
 		follow("item", "rows", 50*time.Millisecond, both[1], both[0]), // so slow that its buffers overflow
 	}
 	c.notes = follow("note", "mine", 0, both[1], both[0])
-	for _, open := range watch {
-		c.others = append(c.others, open(t, both[0].URL, both[0].Token("ann")))
+	for _, follow := range others {
+		c.others = append(c.others, follow(t, both))
 	}
 	writing, stop := context.WithCancel(t.Context())
 	c.stop = stop
@@ -102,6 +106,7 @@ func (c *crowd) judge() {
 	for _, o := range c.others {
 		o.Until("end")
 		orders = append(orders, o.IDs())
+		c.t.Logf("%T: %d events", o, len(o.IDs()))
 	}
 	servertest.Same(c.t, orders...)
 	for _, f := range followers {
