@@ -25,7 +25,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // programs are the names that Chromium and its kin are installed under.
 var programs = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"}
