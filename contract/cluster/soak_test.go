@@ -33,7 +33,7 @@ func TestNothingIsLostWhileInstancesAndTheDatabaseDie(t *testing.T) {
 		c := gather(t, both, browser)
 		killInstances(t, both)
 		for _, away := range []time.Duration{0, length(t, 3*time.Second, 10*time.Second)} {
-			servertest.Pass(t.Context(), 2*time.Second)
+			c.more(50, 2*time.Second)
 			if err := server.Kill(); err != nil {
 				t.Fatal(err)
 			}
@@ -42,7 +42,7 @@ func TestNothingIsLostWhileInstancesAndTheDatabaseDie(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		servertest.Pass(t.Context(), 2*time.Second)
+		c.more(100, 2*time.Second)
 		c.judge()
 	})
 	nothingLeft(t, both, database, idle)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,9 +32,9 @@ type Writer struct {
 	clients []*client.Client
 	turn    int
 	rows    []*written
-	known   int // writes with a certain answer: done
-	refused int // writes with a certain answer: not done
-	unsure  int // writes without a certain answer
+	known   atomic.Int64 // writes with a certain answer: done
+	refused int          // writes with a certain answer: not done
+	unsure  int          // writes without a certain answer
 	longest time.Duration
 }
 
@@ -95,7 +96,7 @@ func (w *Writer) write(ctx context.Context, row *written, n int) bool {
 	switch {
 	case err == nil:
 		row.told, row.may = n, n
-		w.known++
+		w.known.Add(1)
 	case refused(err):
 		w.refused++
 	default:
@@ -126,13 +127,31 @@ func refused(err error) bool {
 	return errors.As(err, &p) && !strings.Contains(p.Detail, "may stand")
 }
 
-// Acknowledged returns how many writes were done for certain.
-func (w *Writer) Acknowledged() int { return w.known }
+// Acknowledged returns how many writes of these writers were done for certain.
+// They may be running.
+func Acknowledged(writers []*Writer) (n int) {
+	for _, w := range writers {
+		n += int(w.known.Load())
+	}
+	return n
+}
+
+// More lets the writers run until so many more writes were acknowledged.
+func More(t testing.TB, writers []*Writer, n int) {
+	t.Helper()
+	before, deadline := Acknowledged(writers), time.Now().Add(6*patience)
+	for Acknowledged(writers) < before+n {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d writes were acknowledged, and no %d more in %s", before, n, 6*patience)
+		}
+		Pass(t.Context(), 10*time.Millisecond)
+	}
+}
 
 // String says how its writes ended.
 func (w *Writer) String() string {
 	return fmt.Sprintf("%s: %d writes done, %d refused, %d of which nobody knows, the longest took %s",
-		w.Name, w.known, w.refused, w.unsure, w.longest.Round(time.Millisecond))
+		w.Name, w.known.Load(), w.refused, w.unsure, w.longest.Round(time.Millisecond))
 }
 
 // Judge reads all rows at a server, holds them against what was acknowledged and
