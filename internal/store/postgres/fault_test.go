@@ -104,22 +104,26 @@ func once(fits func([]byte) bool) *func([]byte) bool {
 	return &f
 }
 
-func anything([]byte) bool { return true }
+// saying fits what contains a text: a statement of the writer's, and nothing that
+// the store asks by itself on another connection.
+func saying(text string) func([]byte) bool {
+	return func(b []byte) bool { return bytes.Contains(b, []byte(text)) }
+}
 
 // Wherever the connection breaks, the answer is true: what is acknowledged is
 // there, what is refused is not, and only a COMMIT without an answer may be
 // unknown.
 func TestALostConnectionIsAnsweredTruthfully(t *testing.T) {
-	committed := func(b []byte) bool { return bytes.Contains(b, []byte("COMMIT\x00")) }
+	insert, appends, committed := saying(`INSERT INTO "shop"."items"`), saying(`INSERT INTO "shop"._rowcast_log`), saying("COMMIT\x00")
 	for name, c := range map[string]struct {
 		inRun, late, atEnd func(p *proxy) // late: further writes follow, which are put off
 		want               error          // nil: acknowledged
 		there              bool
 	}{
-		"while the work runs":     {inRun: func(p *proxy) { p.before.Store(once(anything)) }, want: store.ErrUnavailable},
-		"while writes wait":       {late: func(p *proxy) { p.before.Store(once(anything)) }, want: store.ErrUnavailable},
+		"while the work runs":     {inRun: func(p *proxy) { p.before.Store(once(insert)) }, want: store.ErrUnavailable},
+		"while writes wait":       {late: func(p *proxy) { p.before.Store(once(saying("later-2"))) }, want: store.ErrUnavailable},
 		"gone while writes wait":  {late: func(p *proxy) { p.deaf.Store(true) }, want: store.ErrTimeout},
-		"before the commit":       {atEnd: func(p *proxy) { p.before.Store(once(anything)) }, want: store.ErrUnknown},
+		"before the commit":       {atEnd: func(p *proxy) { p.before.Store(once(appends)) }, want: store.ErrUnknown},
 		"after the commit":        {atEnd: func(p *proxy) { p.after.Store(once(committed)) }, there: true},
 		"a network that is gone":  {atEnd: func(p *proxy) { p.deaf.Store(true) }, want: store.ErrUnknown},
 		"a network gone in a run": {inRun: func(p *proxy) { p.deaf.Store(true) }, want: store.ErrTimeout},
@@ -144,7 +148,7 @@ func TestALostConnectionIsAnsweredTruthfully(t *testing.T) {
 				}
 				if c.late != nil {
 					c.late(p)
-					for _, id := range []string{"c", "d"} {
+					for _, id := range []string{"later-1", "later-2"} {
 						if err := tx.Insert(item, store.Row{value.OfText(id), value.OfInt(1)}); err != nil {
 							return err
 						}
