@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -232,7 +233,7 @@ func TestASlowReaderOverHTTP2(t *testing.T) {
 		read := 0
 		for {
 			got, err := block(stalled)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				t.Error("a stream that was cut off looks complete")
 			}
 			if err != nil {

@@ -53,9 +53,9 @@ type instance struct {
 }
 
 // serve starts an instance; schema is a text or the path of a folder.
-func serve(t *testing.T, document, schema string, env ...string) *instance {
+func serve(t *testing.T, document, schema string) *instance {
 	t.Helper()
-	s := prepare(t, document, schema, env...)
+	s := prepare(t, document, schema)
 	if err := s.start(); err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func (s *instance) client() *client.Client { s.t.Helper(); return newClient(s.t,
 
 func newClient(t *testing.T, url string, through *http.Client) *client.Client {
 	t.Helper()
-	return clientWith(t, url, token(t, servertest.Secret, "ann", "main"), through)
+	return clientWith(t, url, token(t, "ann", "main"), through)
 }
 
 func clientWith(t *testing.T, url, token string, through *http.Client) *client.Client {
@@ -155,10 +155,10 @@ func clientWith(t *testing.T, url, token string, through *http.Client) *client.C
 	return c
 }
 
-func token(t *testing.T, secret, sub, tenant string, roles ...string) string {
+func token(t *testing.T, sub, tenant string, roles ...string) string {
 	t.Helper()
 	claims := jwt.MapClaims{"sub": sub, "tenant": tenant, "roles": append([]string{}, roles...), "exp": time.Now().Add(time.Hour).Unix()}
-	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(secret))
+	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(servertest.Secret))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,6 +226,15 @@ func (f *follower) sees(subjects ...string) {
 	}
 }
 
+// from passes over what came before the event of a row. A stream begins where its
+// instance has read to, which may be just before what another one has answered.
+func (f *follower) from(subject string) {
+	f.t.Helper()
+	for seen := ""; seen != subject; {
+		seen = f.next().Subject
+	}
+}
+
 // quiet wants nothing to be waiting.
 func (f *follower) quiet() {
 	f.t.Helper()
@@ -243,10 +252,10 @@ func (f *follower) gap(reason string) {
 	}
 }
 
-// metrics returns the samples of an instance's own tenant by name and labels.
-func (s *instance) metrics() string {
-	s.t.Helper()
-	return get(s.t, http.DefaultClient, s.url+"/metrics", token(s.t, servertest.Secret, "root", "main", "admin"), http.StatusOK)
+// metrics returns what a scrape of the tenant shows.
+func (s *instance) metrics(t *testing.T) string {
+	t.Helper()
+	return get(t, http.DefaultClient, s.url+"/metrics", token(t, "root", "main", "admin"), http.StatusOK)
 }
 
 // get returns the body of an answer, which must have this status.

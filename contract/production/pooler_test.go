@@ -246,7 +246,7 @@ func commitLate(t *testing.T, behind site) {
 	}
 	create(t, c, "second")
 	held := fmt.Sprintf("rowcast_log_held_pid{datastore=\"main\",tenant=\"main\"} %d\n", pid)
-	eventually(t, held, func() bool { return strings.Contains(s.metrics(), held) })
+	eventually(t, held, func() bool { return strings.Contains(s.metrics(t), held) })
 	stream.quiet()
 	if err := begun.Commit(t.Context()); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 )
 
 // patience bounds every wait for what must come.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // program is a program of others that runs beside rowcast: a pooler, a proxy.
 type program struct {

@@ -160,7 +160,7 @@ func (p *proxy) unbuffered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+token(t, servertest.Secret, "ann", "main"))
+	req.Header.Set("Authorization", "Bearer "+token(t, "ann", "main"))
 	req.Header.Set("Accept-Encoding", "gzip")
 	resp, err := p.http.Do(req)
 	if err != nil {
@@ -197,7 +197,7 @@ func (p *proxy) sameOrigin(t *testing.T) {
 		}
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Origin", origin)
-		req.AddCookie(&http.Cookie{Name: "rowcast_session", Value: token(t, servertest.Secret, "ann", "main")})
+		req.AddCookie(&http.Cookie{Name: "rowcast_session", Value: token(t, "ann", "main")})
 		resp, err := p.http.Do(req)
 		if err != nil {
 			t.Fatal(err)
@@ -216,7 +216,7 @@ func (p *proxy) outlive(t *testing.T, both [2]*instance) {
 	stream := follow(t, c, client.Subscription{})
 	holder := func() int {
 		for i, s := range both {
-			if s.cmd != nil && strings.Contains(s.metrics(), "rowcast_subscribers{datastore=\"main\",tenant=\"main\"} 1\n") {
+			if s.cmd != nil && strings.Contains(s.metrics(t), "rowcast_subscribers{datastore=\"main\",tenant=\"main\"} 1\n") {
 				return i
 			}
 		}
@@ -224,6 +224,8 @@ func (p *proxy) outlive(t *testing.T, both [2]*instance) {
 	}
 	eventually(t, "one instance holds the stream", func() bool { return holder() >= 0 })
 	n := 0
+	create(t, c, "begin")
+	stream.from("begin")
 	write := func() {
 		t.Helper()
 		id := fmt.Sprint("row ", n)
