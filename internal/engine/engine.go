@@ -33,6 +33,7 @@ type Config struct {
 	Origin   string // this instance
 	Model    *schema.Model
 	Policies map[string]*access.Policy // by entity; only entities of this datastore
+	Realtime *schema.Realtime          // the boot document's defaults for channels; nil: none
 	Store    store.Store
 	Now      func() time.Time // defaults to time.Now
 	NewID    func() string    // event and row ULIDs; strictly increasing in a process
@@ -79,7 +80,7 @@ func (e *Engine) compile() error {
 		if !served {
 			continue
 		}
-		ent, refused := compileEntity(e.config.Model, policy)
+		ent, refused := compileEntity(e.config.Model, policy, e.config.Realtime)
 		refusals = append(refusals, refused...)
 		e.entities = append(e.entities, s)
 		e.byName[s.Name] = ent

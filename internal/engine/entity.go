@@ -18,11 +18,12 @@ type entity struct {
 	policy     *access.Policy
 	patterns   map[*schema.Validation]*regexp.Regexp
 	publishers []publisher
+	channel    *channel // nil: it has none
 	// Positions of the fields that rowcast itself sets; -1 where the entity has none.
 	createdBy, createdOn, updatedBy, updatedOn, deletedBy, deletedOn int
 }
 
-func compileEntity(m *schema.Model, policy *access.Policy) (*entity, document.Refusals) {
+func compileEntity(m *schema.Model, policy *access.Policy, realtime *schema.Realtime) (*entity, document.Refusals) {
 	s := policy.Entity
 	at := func(name string, declared bool) int {
 		if i, ok := s.Field(name); ok && declared {
@@ -31,7 +32,7 @@ func compileEntity(m *schema.Model, policy *access.Policy) (*entity, document.Re
 		return -1
 	}
 	ent := &entity{
-		Entity: s, policy: policy, patterns: map[*schema.Validation]*regexp.Regexp{},
+		Entity: s, policy: policy, channel: compileChannel(policy, realtime), patterns: map[*schema.Validation]*regexp.Regexp{},
 		createdBy: at("createdby", s.Common), createdOn: at("createdon", s.Common),
 		updatedBy: at("updatedby", s.Common), updatedOn: at("updatedon", s.Common),
 		deletedBy: at("deletedby", s.SoftDelete), deletedOn: at("deletedon", s.SoftDelete),
