@@ -81,8 +81,6 @@ func TestEveryRefusalHasItsPlace(t *testing.T) {
 		{"table kept for SQLite by name alone", "entities: [{name: sqlite_x, fields: [{name: id}]}]\n", "1:19", "set another table"},
 		{"empty table", entity("  table: ''"), "4:10", "cannot name a table"},
 		{"datastore with a space", entity("  datastore: a b"), "4:14", "cannot name"},
-		{"realtime", entity("  realtime: {}"), "4:3", "realtime is not served by this version"},
-		{"operations of an entity", entity("  operations: []"), "4:3", "not served by this version"},
 
 		// Fields.
 		{"field without name", field("{type: int}"), "5:5", "name is missing"},
