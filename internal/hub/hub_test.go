@@ -64,7 +64,7 @@ func (w *world) entity(name string) *schema.Entity {
 }
 
 // view opens a subscription of an entity for a user.
-func (w *world) view(entity, subscription, user string) *View {
+func (w *world) view(entity, subscription, user string) *Declared {
 	w.t.Helper()
 	e := w.entity(entity)
 	policy, refusals := access.Compile(e)
@@ -78,7 +78,7 @@ func (w *world) view(entity, subscription, user string) *View {
 	}
 	for i := range e.Subscriptions {
 		if sub := &e.Subscriptions[i]; sub.Name == subscription {
-			v := &View{Tenant: "t", Entity: e, Subscription: sub, Topic: sub.Source, Ops: sub.Operations, Principal: pr}
+			v := &Declared{Tenant: "t", Entity: e, Subscription: sub, Topic: sub.Source, Ops: sub.Operations, Principal: pr}
 			v.See(Source{Publisher: &e.Events[0], Grant: grant, Filter: compileFilter(w.t, e, sub)})
 			return v
 		}
@@ -204,7 +204,7 @@ func TestUnregisteredIsSkipped(t *testing.T) {
 }
 
 // wantVerdict judges a change of a row that is now as it is read again.
-func wantVerdict(t *testing.T, v *View, e *tail.Entry, now store.Row, want Verdict) {
+func wantVerdict(t *testing.T, v View, e *tail.Entry, now store.Row, want Verdict) {
 	t.Helper()
 	e.Row, e.Own = now, false
 	if got := v.Judge(e); got != want {

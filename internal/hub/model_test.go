@@ -81,7 +81,7 @@ type peer struct {
 	name string
 	h    *history
 	r    *rand.Rand
-	view *View
+	view *Declared
 	slow time.Duration // what a write takes at most
 	beat time.Duration
 	sub  *Subscriber
