@@ -11,7 +11,7 @@ import (
 type Counters struct {
 	Tenant, Datastore string
 	Subscribers       int   // streams open now
-	Topics            int   // topics somebody listens to now
+	Topics            int   // topics and channels somebody listens to now
 	Published         int64 // events the change log handed on
 	Delivered         int64 // events put into a subscriber's buffer
 	Dropped           int64 // events that found a buffer full
@@ -22,7 +22,9 @@ type Counters struct {
 type Subscriber struct {
 	ID                           string
 	Tenant, Datastore            string
-	Entity, Subscription         string
+	Entity                       string
+	Subscription                 string // the declared one's name; "" on a channel
+	Channel                      string // ENTITY or ENTITY.ID; "" of a declared subscription
 	Principal                    string // "" when anonymous
 	Since                        time.Time
 	Delivered, Dropped, Replayed int64
@@ -49,10 +51,10 @@ func (s *Server) Subscribers() []Subscriber {
 	for _, u := range s.units.Units() {
 		tenant, datastore := u.Name()
 		for _, sub := range u.Hub.Subscribers() {
-			a := sub.Account()
+			a, about := sub.Account(), sub.View.About()
 			all = append(all, Subscriber{
-				ID: sub.ID, Tenant: tenant, Datastore: datastore, Entity: sub.View.Entity.Name,
-				Subscription: sub.View.Subscription.Name, Principal: sub.View.Principal.ID, Since: sub.Since,
+				ID: sub.ID, Tenant: tenant, Datastore: datastore, Entity: about.Entity.Name,
+				Subscription: about.Subscription, Channel: about.Channel, Principal: about.Principal.ID, Since: sub.Since,
 				Delivered: a.Delivered, Dropped: a.Dropped, Replayed: a.Replayed, Lagging: a.Lagging,
 			})
 		}
@@ -67,7 +69,7 @@ func (s *Server) openStreams(tenant string) []admin.Stream {
 		if sub.Tenant == tenant {
 			all = append(all, admin.Stream{
 				ID: sub.ID, Tenant: sub.Tenant, Datastore: sub.Datastore, Entity: sub.Entity,
-				Subscription: sub.Subscription, Principal: sub.Principal, Since: sub.Since, Lagging: sub.Lagging,
+				Subscription: sub.Subscription, Channel: sub.Channel, Principal: sub.Principal, Since: sub.Since, Lagging: sub.Lagging,
 				Delivered: uint64(sub.Delivered), Dropped: uint64(sub.Dropped), Replayed: uint64(sub.Replayed),
 			})
 		}

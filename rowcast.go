@@ -106,7 +106,7 @@ func (s *Server) openAuth() (err error) {
 func (s *Server) unitConfig(t *boot.Tenant, datastore, origin string, limit *stream.Limit) tenancy.Config {
 	where, limits := t.Datastores[datastore], s.document.Limits
 	return tenancy.Config{
-		Tenant: t.Name, Datastore: datastore, Origin: origin, Model: t.Model, Policies: t.Policies,
+		Tenant: t.Name, Datastore: datastore, Origin: origin, Model: t.Model, Policies: t.Policies, Realtime: s.document.Realtime,
 		// A source for each unit: ids must not tell one tenant how busy another is.
 		IDs: event.NewSource(s.config.Now), Retention: s.document.Events.Retention, MaxRows: limits.Rows, MaxQuery: limits.Query,
 		Limit: limit, Logger: s.logger, Now: s.config.Now,

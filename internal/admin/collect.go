@@ -30,7 +30,7 @@ func newUnitCollector(units func() []Unit) *unitCollector {
 	}
 	return &unitCollector{units: units, readings: []reading{
 		gauge("rowcast_subscribers", "Streams open now.", func(u Unit) float64 { return float64(u.Subscribers) }),
-		gauge("rowcast_topics", "Topics that somebody listens to now.", func(u Unit) float64 { return float64(u.Topics) }),
+		gauge("rowcast_topics", "Topics and channels that somebody listens to now.", func(u Unit) float64 { return float64(u.Topics) }),
 		gauge("rowcast_log_lag_seconds", "Age of the oldest committed event that was not handed on yet; 0 when none waits.",
 			func(u Unit) float64 { return u.Lag.Seconds() }),
 		gauge("rowcast_log_held_seconds", "For how long a transaction has held up the change log; 0 when none does.",

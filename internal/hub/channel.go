@@ -10,7 +10,6 @@ import (
 	"github.com/rowcast/rowcast/internal/sse"
 	"github.com/rowcast/rowcast/internal/store"
 	"github.com/rowcast/rowcast/internal/tail"
-	"github.com/rowcast/rowcast/schema"
 )
 
 // Listening says how a channel is opened.
@@ -96,25 +95,26 @@ func (c *Channel) differs(row *store.LogRow) bool {
 
 // Frame implements View.
 func (c *Channel) Frame(e *tail.Entry, v Verdict) []byte {
-	key := frameKey{view: c.key, leave: v == TellLeave}
-	if v == TellLeave || e.Log.Operation == schema.Delete {
-		key.view = "" // no values travel
+	key := frameKey{leave: v == TellLeave}
+	op := event.ChannelOp(e.Log.Fine)
+	if key.leave {
+		op = event.Left
 	}
-	return e.Encoded(key, func() []byte { return c.encode(e, v) })
+	if !op.Gone() {
+		key.view = c.key
+	}
+	return e.Encoded(key, func() []byte { return c.encode(e, op) })
 }
 
-func (c *Channel) encode(e *tail.Entry, v Verdict) []byte {
-	ev := event.ChannelEvent{Event: event.ChannelOp(e.Log.Fine), Entity: e.Log.Entity, ID: e.Log.Subject, OccurredAt: e.Log.Time}
-	if v == TellLeave {
-		ev.Event = event.Left
-	}
-	if !ev.Event.Gone() && e.Log.Operation != schema.Delete {
+func (c *Channel) encode(e *tail.Entry, op event.ChannelOp) []byte {
+	ev := event.ChannelEvent{Event: op, Entity: e.Log.Entity, ID: e.Log.Subject, OccurredAt: e.Log.Time}
+	if !op.Gone() && e.Row != nil {
 		ev.Item = render.Row(nil, c.eye.grant, c.keep, e.Row)
 	}
-	if ev.Event.Changes() {
+	if op.Changes() {
 		ev.Changed = c.sent(e.Log)
 	}
-	return sse.AppendFrame(nil, e.Log.EventID, string(ev.Event), ev.AppendJSON(nil))
+	return sse.AppendFrame(nil, e.Log.EventID, string(op), ev.AppendJSON(nil))
 }
 
 func (c *Channel) keep(field int) bool { return c.keeps[field] }

@@ -136,7 +136,7 @@ func (u *Unit) prepare(ctx context.Context, entities []*schema.Entity) error {
 		return err
 	}
 	u.Streams, err = stream.New(stream.Config{
-		Tenant: u.config.Tenant, Model: u.config.Model, Entities: entities, Engine: u.Engine, Store: u.store,
+		Tenant: u.config.Tenant, Model: u.config.Model, Entities: entities, Realtime: u.config.Realtime, Engine: u.Engine, Store: u.store,
 		Tail: u.Tail, Hub: u.Hub, Secret: bookmarks, Limit: u.config.Limit, Now: u.config.Now, Logger: u.config.Logger,
 	})
 	return err
