@@ -34,6 +34,7 @@ type Config struct {
 	Model    *schema.Model
 	Policies map[string]*access.Policy // by entity; only entities of this datastore
 	Realtime *schema.Realtime          // the boot document's defaults for channels; nil: none
+	Handlers []Handler                 // operations in Go; only of entities of this datastore
 	Store    store.Store
 	Now      func() time.Time // defaults to time.Now
 	NewID    func() string    // event and row ULIDs; strictly increasing in a process
@@ -86,7 +87,10 @@ func (e *Engine) compile() error {
 		e.byName[s.Name] = ent
 	}
 	refusals.Sort()
-	return refusals.Err()
+	if err := refusals.Err(); err != nil {
+		return err
+	}
+	return e.handlers()
 }
 
 // Policy returns the compiled access of an entity that this engine serves.

@@ -18,7 +18,8 @@ type entity struct {
 	policy     *access.Policy
 	patterns   map[*schema.Validation]*regexp.Regexp
 	publishers []publisher
-	channel    *channel // nil: it has none
+	channel    *channel              // nil: it has none
+	operations map[string]*Operation // by name
 	// Positions of the fields that rowcast itself sets; -1 where the entity has none.
 	createdBy, createdOn, updatedBy, updatedOn, deletedBy, deletedOn int
 }
@@ -43,7 +44,7 @@ func compileEntity(m *schema.Model, policy *access.Policy, realtime *schema.Real
 		ent.publishers = append(ent.publishers, p)
 		refusals = append(refusals, refused...)
 	}
-	return ent, refusals
+	return ent, append(refusals, ent.compileOperations()...)
 }
 
 func (ent *entity) compilePatterns() (refusals document.Refusals) {

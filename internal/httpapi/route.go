@@ -90,7 +90,7 @@ func addRoute(routes map[string]*route, r Route) error {
 func (a *API) dispatch(c *call) {
 	escaped := c.req.URL.EscapedPath()
 	if rest, ok := strings.CutPrefix(escaped, "/data/"); ok {
-		a.data.find(c, rest).ServeHTTP(c, c.req)
+		a.data.find(c, c.req.Method, rest).ServeHTTP(c, c.req)
 		return
 	}
 	if clean := path.Clean(escaped); escaped != clean && (clean == "/" || escaped != clean+"/") {
