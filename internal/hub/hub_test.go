@@ -39,6 +39,15 @@ entities:
       - {name: rows, rls: true}
       - {name: own, scope: user}
       - {name: loud, filter: {language: expr, expression: payload.level > 5}}
+  - name: card
+    fields:
+      - {name: id, type: string}
+      - {name: title, type: string}
+      - {name: pin, type: string, mask: {keeplast: 1}}
+      - {name: note, type: string}
+    access:
+      actions: {language: expr, expression: '"clear" in user.roles ? true : ["read"]'}
+      read: {language: expr, expression: '"clear" in user.roles ? true : ["id", "title", "pin"]'}
 `
 
 // world is a schema with a hub, and numbers for log rows.
