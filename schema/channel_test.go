@@ -75,8 +75,9 @@ func TestEveryRefusalOfAnOperationHasItsPlace(t *testing.T) {
 		{"a standard name", operation("name: updateOne, kind: write, cardinality: one"), "8:14", `"updateOne" has the name of a standard operation`},
 		{"a standard name in lower case", operation("name: deleteone, kind: write, cardinality: one"), "8:14", `"deleteone" has the name of a standard operation`},
 		{"a standard name in upper case", operation("name: FINDMANY, kind: write, cardinality: one"), "8:14", "standard operation"},
-		{"a route below a row", operation("name: restore, kind: write, cardinality: one"), "8:14", "route below a row, /data/{entity}/{id}/restore"},
-		{"the other route, in capitals", operation("name: Purge, kind: write, cardinality: one"), "8:14", "route below a row, /data/{entity}/{id}/purge"},
+		{"a route below a row", operation("name: restore, kind: write, cardinality: one"), "8:14", "route below an entity, /data/{entity}/…/restore"},
+		{"the other route, in capitals", operation("name: Purge, kind: write, cardinality: one"), "8:14", "/data/{entity}/…/purge"},
+		{"a route below an entity", operation("name: bulk, kind: write, cardinality: one"), "8:14", "/data/{entity}/…/bulk"},
 		{"one name twice", named("set: {total: 1}}\n    - {name: markOne, kind: write, cardinality: one, set: {total: 1}"), "9:14", `"markOne" stands twice`},
 		{"one name in two cases", named("set: {total: 1}}\n    - {name: markone, kind: write, cardinality: one, set: {total: 1}"), "9:14", `"markone" stands twice`},
 
@@ -84,10 +85,12 @@ func TestEveryRefusalOfAnOperationHasItsPlace(t *testing.T) {
 		{"without cardinality", operation("name: a, kind: write, set: {total: 1}"), "8:7", "cardinality is missing; write cardinality: one"},
 		{"another kind", operation("name: a, kind: patch, cardinality: one"), "8:23", `kind: "patch" is not accepted`},
 		{"another cardinality", operation("name: a, kind: write, cardinality: all"), "8:43", `cardinality: "all" is not accepted`},
-		{"a read", operation("name: a, kind: read, cardinality: one"), "8:23", "an operation that reads has no route"},
-		{"on many rows", operation("name: a, kind: write, cardinality: many"), "8:43", "PATCH /data/{entity} with a filter"},
-		{"judged as a create", named("action: create"), "8:62", `action: "create" is not accepted; write one of update, delete`},
-		{"judged as a read", named("action: read"), "8:62", `action: "read" is not accepted`},
+		{"a read that sets", operation("name: a, kind: read, cardinality: one, set: {total: 1}"), "8:23", "set on an operation that reads"},
+		{"set on many rows", operation("name: a, kind: write, cardinality: many, set: {total: 1}"), "8:43", "PATCH /data/{entity} with a filter"},
+		{"a row that set would make", named(set + "action: create"), "8:79", `action: "create" is not accepted; write one of update, delete`},
+		{"a write judged as a read", named("action: read"), "8:62", `action: "read" is not accepted; write one of update, delete, create`},
+		{"a read judged as a create", operation("name: a, kind: read, cardinality: many, action: create"), "8:56", `action: "create" is not accepted; write one of read, update, delete`},
+		{"judged as deleted rows are", named("action: purge"), "8:62", `action: "purge" is not accepted`},
 		{"a handler", named("handler: x"), "8:54", "handler is a function and belongs to the Go API"},
 		{"an unknown key", named("realtimeEvent: updated"), "8:54", `did you mean "realtimeevent"?`},
 
@@ -141,9 +144,10 @@ func TestOnlyAWriteOfOneRowIsPublished(t *testing.T) {
 func TestChannelsAndOperationsAreRead(t *testing.T) {
 	e := parse(t, operation(`name: markOne, kind: write, cardinality: one, action: delete, realtimeevent: updated, realtime: {events: {updated: true}},
       set: {title: paid, total: null, state: paid, meta: {language: expr}, paid_at: {language: expr, expression: now()}}}
-    - {name: touch-One, kind: write, cardinality: one, realtime: false`)+
+    - {name: touch-One, kind: write, cardinality: one, realtime: false}
+    - {name: peekMany, kind: read, cardinality: many`)+
 		"  realtime: {events: {updated: false, deleted: true}, subscribablefields: [title, id], filterable: true}\n").Entities[0]
-	if len(e.Operations) != 2 || e.Realtime == nil || !e.Realtime.Filterable || e.Realtime.Off {
+	if len(e.Operations) != 3 || e.Realtime == nil || !e.Realtime.Filterable || e.Realtime.Off {
 		t.Fatalf("operations %+v, realtime %+v", e.Operations, e.Realtime)
 	}
 	if diff := cmp.Diff([]int{0, 2}, e.Realtime.Subscribable); diff != "" {
@@ -163,6 +167,10 @@ func TestChannelsAndOperationsAreRead(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{`title="paid"`, "total=null", `state="paid"`, `meta={"language":"expr"}`, "paid_at=now()"}, set); diff != "" {
 		t.Errorf("set (-want +got):\n%s", diff)
+	}
+	peek, _ := e.Operation("peekMany")
+	if peek.Action != "read" || peek.Kind != "read" || peek.Cardinality != "many" {
+		t.Errorf("operation %+v", peek)
 	}
 	touch, _ := e.Operation("touch-One")
 	if touch.Action != "update" || touch.Event != "" || touch.Set != nil || !touch.Realtime.Off {

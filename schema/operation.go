@@ -14,7 +14,7 @@ type Operation struct {
 	Name        string
 	Kind        string // read, write
 	Cardinality string // one, many
-	Action      string // update or delete: the access action and row rules that judge it; defaults to update
+	Action      string // the access action and row rules that judge it; defaults to update, of a read to read
 	Event       RealtimeEvent
 	Realtime    *Realtime    // nil: as the entity's
 	Set         []Assignment // in declared order; nil: a handler does the work
@@ -40,16 +40,14 @@ func (e *Entity) Operation(name string) (*Operation, bool) {
 	return nil, false
 }
 
-// What an operation of a schema may say. It works on one row that is there:
-// nothing else has a route, and nothing else could be judged by a row rule.
+// What an operation may say.
 var (
-	operationKinds   = []string{"read", "write"}
-	cardinalities    = []string{"one", "many"}
-	operationActions = []string{"update", "delete"}
+	operationKinds = []string{"read", "write"}
+	cardinalities  = []string{"one", "many"}
 	// standardNames are the standard operations, taken in any letter case.
 	standardNames = []string{"createOne", "findOne", "findMany", "updateOne", "patchOne", "deleteOne", "restoreOne", "purgeOne"}
-	// rowRoutes stand where an operation's name stands in a URL.
-	rowRoutes = []string{"restore", "purge"}
+	// standardRoutes stand where an operation's name stands in a URL.
+	standardRoutes = []string{"restore", "purge", "bulk"}
 )
 
 // customOperations reads what an entity offers beyond the standard operations.
@@ -57,18 +55,16 @@ func (l *loader) customOperations(e *Entity, list *document.Node) {
 	seen := map[string]bool{}
 	for _, item := range list.List(&l.refusals) {
 		m := item.Map(&l.refusals, operationShape)
-		op := Operation{Action: "update", Pos: item.Pos, node: item}
+		op := Operation{Pos: item.Pos, node: item}
 		op.Name = l.operationName(m.Need("name", "give the operation a name, which stands in its URL"), seen)
 		op.Kind, _ = m.Need("kind", "write kind: write").OneOf(&l.refusals, operationKinds...)
 		op.Cardinality, _ = m.Need("cardinality", "write cardinality: one").OneOf(&l.refusals, cardinalities...)
-		l.served(&op, m)
-		if action, ok := m.Get("action").OneOf(&l.refusals, operationActions...); ok {
-			op.Action = action
-		}
+		op.Action = l.action(&op, m)
 		op.Event = l.realtimeEvent(&op, m.Get("realtimeevent"))
 		l.operationRealtime(&op, m)
 		if n := m.Get("set"); n != nil {
 			op.Set = l.assignments(e, n)
+			l.settles(&op, m)
 		}
 		e.Operations = append(e.Operations, op)
 	}
@@ -76,13 +72,12 @@ func (l *loader) customOperations(e *Entity, list *document.Node) {
 
 func (l *loader) operationName(n *document.Node, seen map[string]bool) string {
 	name := l.name(n, pathName)
-	same := func(other string) bool { return fold(other) == fold(name) }
+	why := takenName(name)
 	switch {
 	case name == "":
-	case slices.ContainsFunc(standardNames, same):
-		l.refusals.Add(n.Refusal("operation %q has the name of a standard operation, upper and lower case being one here; rename it", name))
-	case slices.ContainsFunc(rowRoutes, same):
-		l.refusals.Add(n.Refusal("operation %q has the name of a route below a row, /data/{entity}/{id}/%s; rename it", name, fold(name)))
+		return ""
+	case why != "":
+		l.refusals.Add(n.Refusal("operation %q %s; rename it", name, why))
 	case seen[fold(name)]:
 		l.refusals.Add(n.Refusal("operation %q stands twice in the entity, upper and lower case being one here; rename one", name))
 	}
@@ -90,13 +85,47 @@ func (l *loader) operationName(n *document.Node, seen map[string]bool) string {
 	return name
 }
 
-// served refuses what no route answers.
-func (l *loader) served(op *Operation, m document.Map) {
+// takenName says why no operation may have the name, or "".
+func takenName(name string) string {
+	same := func(other string) bool { return fold(other) == fold(name) }
+	switch {
+	case slices.ContainsFunc(standardNames, same):
+		return "has the name of a standard operation, upper and lower case being one here"
+	case slices.ContainsFunc(standardRoutes, same):
+		return "has the name of a route below an entity, /data/{entity}/…/" + fold(name)
+	}
+	return ""
+}
+
+func (l *loader) action(op *Operation, m document.Map) string {
+	allowed := actionsOf(op.Kind, m.Has("set"))
+	if action, ok := m.Get("action").OneOf(&l.refusals, allowed...); ok {
+		return action
+	}
+	return allowed[0]
+}
+
+// actionsOf returns what may judge an operation, the default first. read would
+// let who reads a row write it; restore and purge judge deleted rows, which no
+// operation finds; a row that create judges is for a handler to make.
+func actionsOf(kind string, sets bool) []string {
+	switch {
+	case kind == "read":
+		return []string{"read", "update", "delete"}
+	case sets:
+		return []string{"update", "delete"}
+	default:
+		return []string{"update", "delete", "create"}
+	}
+}
+
+// settles refuses set where there is no one row that is written.
+func (l *loader) settles(op *Operation, m document.Map) {
 	if op.Kind == "read" {
-		l.refusals.Add(m.Get("kind").Refusal("an operation that reads has no route: GET /data/{entity} and its filters read; write kind: write, or remove the operation"))
+		l.refusals.Add(m.Get("kind").Refusal("set on an operation that reads; write kind: write, or leave set out and give a handler in Go"))
 	}
 	if op.Cardinality == "many" {
-		l.refusals.Add(m.Get("cardinality").Refusal("an operation on many rows has no route: PATCH /data/{entity} with a filter writes many; write cardinality: one, or remove the operation"))
+		l.refusals.Add(m.Get("cardinality").Refusal("set works on one row, and PATCH /data/{entity} with a filter on many; write cardinality: one, or leave set out and give a handler in Go"))
 	}
 }
 
@@ -111,10 +140,18 @@ func (l *loader) realtimeEvent(op *Operation, n *document.Node) RealtimeEvent {
 		return ""
 	}
 	event, ok := n.OneOf(&l.refusals, realtimeEvents...)
-	if ok && (op.Kind == "read" || op.Cardinality == "many") {
-		l.refusals.Add(n.Refusal("realtimeevent on an operation of kind %s, cardinality %s: an event describes one row that was written; remove it", op.Kind, op.Cardinality))
+	if why := op.unpublished(); ok && why != "" {
+		l.refusals.Add(n.Refusal("realtimeevent %s; remove it", why))
 	}
 	return RealtimeEvent(event)
+}
+
+// unpublished says why no event can tell of the operation, or "".
+func (op *Operation) unpublished() string {
+	if op.Kind == "read" || op.Cardinality == "many" {
+		return "on an operation of kind " + op.Kind + ", cardinality " + op.Cardinality + ": an event describes one row that was written"
+	}
+	return ""
 }
 
 func (l *loader) operationRealtime(op *Operation, m document.Map) {
@@ -123,19 +160,4 @@ func (l *loader) operationRealtime(op *Operation, m document.Map) {
 	if op.Realtime != nil && !op.Realtime.Off && !m.Has("realtimeevent") {
 		l.refusals.Add(n.Refusal("realtime on an operation that publishes nothing; add realtimeevent, or remove realtime"))
 	}
-}
-
-// Unhandled refuses every operation that sets nothing and that no handler in Go
-// completes: it would change no row. handled reports whether there is one; nil
-// means that there is none at all.
-func (m *Model) Unhandled(handled func(entity, operation string) bool) (refused document.Refusals) {
-	for _, e := range m.Entities {
-		for i := range e.Operations {
-			op := &e.Operations[i]
-			if op.Set == nil && (handled == nil || !handled(e.Name, op.Name)) {
-				refused.Add(op.node.Refusal("operation %q sets nothing, and no handler in Go does its work; add set, or give a handler under Operations of rowcast.Config", op.Name))
-			}
-		}
-	}
-	return refused
 }
