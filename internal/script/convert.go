@@ -44,6 +44,7 @@ func convert(f *schema.Field, x any) (value.Value, error) {
 		if t, ok := x.(time.Time); ok {
 			return instant(t)
 		}
+	default: // a text, or none of it
 	}
 	text, ok := x.(string)
 	if !ok {
