@@ -17,6 +17,9 @@ type Config struct {
 	Logger *slog.Logger
 	// Now is the clock. Defaults to time.Now.
 	Now func() time.Time
+	// Operations are custom operations done in Go, beside those that schemas
+	// declare whole.
+	Operations []Operation
 }
 
 func (c Config) withDefaults() Config {

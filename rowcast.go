@@ -51,9 +51,15 @@ type Server struct {
 // open; a Server that is opened must be run, or closed with Close.
 func Open(ctx context.Context, c Config) (*Server, error) {
 	c = c.withDefaults()
-	doc, refusals := boot.Load(c.File, c.Env)
+	if err := checkOperations(c.Operations); err != nil {
+		return nil, err
+	}
+	doc, refusals := boot.LoadWith(c.File, c.Env, c.handles)
 	if len(refusals) > 0 {
 		return nil, refusals
+	}
+	if err := knownOperations(c.Operations, doc.Tenants); err != nil {
+		return nil, err
 	}
 	s := &Server{config: c, document: doc, logger: c.Logger, cluster: postgres.NewCluster(), shared: map[[2]string]*postgres.Store{}, ready: make(chan struct{})}
 	if s.logger == nil {
@@ -107,6 +113,7 @@ func (s *Server) unitConfig(t *boot.Tenant, datastore, origin string, limit *str
 	where, limits := t.Datastores[datastore], s.document.Limits
 	return tenancy.Config{
 		Tenant: t.Name, Datastore: datastore, Origin: origin, Model: t.Model, Policies: t.Policies, Realtime: s.document.Realtime,
+		Handlers: s.config.handlers(t.Model, datastore),
 		// A source for each unit: ids must not tell one tenant how busy another is.
 		IDs: event.NewSource(s.config.Now), Retention: s.document.Events.Retention, MaxRows: limits.Rows, MaxQuery: limits.Query,
 		Limit: limit, Logger: s.logger, Now: s.config.Now,

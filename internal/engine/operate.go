@@ -150,13 +150,7 @@ func (u *use) set(w *writing, old store.Row) (row store.Row, sent []string, err 
 // discreet returns a fault as this caller may be told it: one that speaks of a
 // field which the caller does not read unmasked says only that there is one.
 func (u *use) discreet(ent *entity, f *fault.Fault) *fault.Fault {
-	g := u.grant
-	if ent != u.ent {
-		var err error
-		if g, err = ent.policy.Grant(u.grant.Principal); err != nil {
-			u.engine.config.Logger.Warn("an access rule failed and denies", "entity", ent.Name, "error", err)
-		}
-	}
+	g := u.grantOn(ent)
 	hidden := func(one fault.FieldError) bool {
 		i, ok := ent.Field(one.Field)
 		return ok && !g.ReadsPlain(i)
@@ -166,6 +160,14 @@ func (u *use) discreet(ent *entity, f *fault.Fault) *fault.Fault {
 	}
 	told := slices.DeleteFunc(slices.Clone(f.Errors), hidden)
 	return fault.New(f.Code, "operation %q cannot be taken on the data as it is; nothing was written", u.op.Name).With(told...).Because(f)
+}
+
+// grantOn is what the caller may do with any entity.
+func (u *use) grantOn(ent *entity) *access.Grant {
+	if ent == u.ent {
+		return u.grant
+	}
+	return u.engine.grant(ent, u.grant.Principal)
 }
 
 // save writes the operation's own row and publishes it as the operation says.

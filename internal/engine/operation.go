@@ -114,10 +114,7 @@ func (e *Engine) noOperation(ent *entity, pr *access.Principal, operation string
 		where = ent.Name + " as a whole"
 	}
 	f := fault.New(fault.OperationNotFound, "there is no operation %q on %s", clipped(operation), where)
-	g, err := ent.policy.Grant(pr)
-	if err != nil {
-		e.config.Logger.Warn("an access rule failed and denies", "entity", ent.Name, "error", err)
-	}
+	g := e.grant(ent, pr)
 	for _, name := range slices.SortedFunc(maps.Keys(ent.operations), strings.Compare) {
 		if op := ent.operations[name]; op.OnRow() == onRow && g.Can(op.action) {
 			f.Available = append(f.Available, name)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rowcast/rowcast/fault"
 	"github.com/rowcast/rowcast/internal/access"
-	"github.com/rowcast/rowcast/internal/render"
 	"github.com/rowcast/rowcast/internal/store"
 	"github.com/rowcast/rowcast/schema"
 )
@@ -67,12 +66,12 @@ func (t *Tx) Now() time.Time {
 	return t.use.engine.now()
 }
 
-// Row returns a copy of the operation's own row, with what Set has changed; nil
+// Row returns the operation's own row, with what Set has changed so far; nil
 // where the operation is on none.
-func (t *Tx) Row() store.Row {
+func (t *Tx) Row() *Held {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Clone(t.row)
+	return t.held(t.use.ent, slices.Clone(t.row))
 }
 
 // Set changes fields of the operation's own row, which is written when the
@@ -103,53 +102,57 @@ func (t *Tx) Set(b Body) error {
 }
 
 // Get returns a live row of any entity of the datastore. Fault not_found.
-func (t *Tx) Get(entity, id string) (*schema.Entity, store.Row, error) {
+func (t *Tx) Get(entity, id string) (*Held, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ent, err := t.entity(entity, false)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	row, err := t.find(ent, id)
-	return ent.Entity, row, err
+	return t.held(ent, row), err
 }
 
 // Find returns the live rows that a query selects: filter, sort, limit and
 // offset, as a list of REST takes them, but on every field. Without a limit, more
 // rows than one request may write are too_many_rows.
-func (t *Tx) Find(entity, rawQuery string) (*schema.Entity, []store.Row, error) {
+func (t *Tx) Find(entity, rawQuery string) ([]*Held, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ent, err := t.entity(entity, false)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	q, err := t.query(ent, rawQuery)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	limit := t.use.engine.config.MaxRows
 	rows, err := t.reader.Select(ent.Entity, q)
 	if err == nil && len(rows) > limit {
-		return nil, nil, tooMany("the query matches more rows", limit)
+		return nil, tooMany("the query matches more rows", limit)
 	}
-	return ent.Entity, rows, err
+	held := make([]*Held, len(rows))
+	for i, row := range rows {
+		held[i] = t.held(ent, row)
+	}
+	return held, err
 }
 
 // Create inserts a row and returns it. The first one of its own entity that an
 // operation makes whose action is create is the operation's own row. Faults:
 // invalid, conflict, row_refused, event_condition_failed, too_many_rows.
-func (t *Tx) Create(entity string, b Body) (*schema.Entity, store.Row, error) {
+func (t *Tx) Create(entity string, b Body) (*Held, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ent, err := t.entity(entity, true)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	whole := t.whole(ent)
 	draft, in := t.use.engine.draft(ent, whole, b)
 	if err := in.invalid(); err != nil {
-		return nil, nil, t.tell(ent, err)
+		return nil, t.tell(ent, err)
 	}
 	c, g := created(in), whole
 	mine := t.own == nil && t.made == nil && ent == t.use.ent && t.use.op.action == access.Create && t.use.op.Cardinality == "one"
@@ -158,39 +161,39 @@ func (t *Tx) Create(entity string, b Body) (*schema.Entity, store.Row, error) {
 	}
 	out, err := t.w.create(ent, g, draft, c)
 	if err != nil {
-		return nil, nil, t.broken(ent, err)
+		return nil, t.broken(ent, err)
 	}
 	if mine {
 		t.made = out
 	}
-	return ent.Entity, c.after, nil
+	return t.held(ent, c.after), nil
 }
 
 // Update merges fields into a live row, as PATCH does, and returns the row.
 // Faults: not_found, invalid, conflict, event_condition_failed, too_many_rows.
-func (t *Tx) Update(entity, id string, b Body) (*schema.Entity, store.Row, error) {
+func (t *Tx) Update(entity, id string, b Body) (*Held, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ent, err := t.entity(entity, true)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	old, err := t.find(ent, id)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if t.isOwn(ent, old) {
-		return nil, nil, fmt.Errorf("row %q is the operation's own, which is written once, when the handler returns: set its fields", id)
+		return nil, fmt.Errorf("row %q is the operation's own, which is written once, when the handler returns: set its fields", id)
 	}
 	in, whole := ent.read(b), t.whole(ent)
 	if err := in.invalid(ent.frozen(whole, old, in)...); err != nil {
-		return nil, nil, t.tell(ent, err)
+		return nil, t.tell(ent, err)
 	}
 	out, err := t.w.update(ent, whole, old, in, "patched")
 	if err != nil {
-		return nil, nil, t.broken(ent, err)
+		return nil, t.broken(ent, err)
 	}
-	return ent.Entity, out.Row, nil
+	return t.held(ent, out.Row), nil
 }
 
 // Delete removes a live row, or marks it where the entity inherits softdelete.
@@ -233,22 +236,6 @@ func (t *Tx) Reply(json []byte) error {
 	return nil
 }
 
-// Shown renders a row as the caller may read it; nil where it may not.
-func (t *Tx) Shown(entity string, row store.Row) ([]byte, error) {
-	ent, ok := t.use.engine.byName[entity]
-	if !ok {
-		return nil, t.unknown(entity)
-	}
-	g, err := ent.policy.Grant(t.use.grant.Principal)
-	if err != nil {
-		t.use.engine.config.Logger.Warn("an access rule failed and denies", "entity", entity, "error", err)
-	}
-	if row = ent.shown(g, row); row == nil {
-		return nil, nil
-	}
-	return render.Row(nil, g, nil, row), nil
-}
-
 // may reports why nothing, or nothing that writes, is possible.
 func (t *Tx) may(write bool) error {
 	switch {
@@ -282,6 +269,13 @@ func (t *Tx) entity(name string, write bool) (*entity, error) {
 	return ent, nil
 }
 
+func (t *Tx) held(ent *entity, row store.Row) *Held {
+	if row == nil {
+		return nil
+	}
+	return &Held{tx: t, ent: ent, row: row}
+}
+
 func (t *Tx) whole(ent *entity) *access.Grant { return ent.policy.Whole(t.use.grant.Principal) }
 
 func (t *Tx) find(ent *entity, id string) (store.Row, error) {
@@ -301,14 +295,14 @@ func (t *Tx) isOwn(ent *entity, row store.Row) bool {
 }
 
 func (t *Tx) query(ent *entity, rawQuery string) (store.Query, error) {
-	max := t.use.engine.config.MaxRows
+	most := t.use.engine.config.MaxRows
 	given, err := parameters(rawQuery, "sort", "limit", "offset")
 	if err != nil {
 		return store.Query{}, err
 	}
-	q := &query{limit: max + 1}
+	q := &query{limit: most + 1}
 	if text, ok := given["limit"]; ok {
-		if q.limit, err = number("limit", text, 1, max); err != nil {
+		if q.limit, err = number("limit", text, 1, most); err != nil {
 			return store.Query{}, err
 		}
 	}

@@ -33,7 +33,7 @@ func (e *Engine) write(ctx context.Context, alone bool, fn func(w *writing) erro
 // work is write for who needs the writer's own context, which ends with the
 // transaction's time.
 func (e *Engine) work(ctx context.Context, alone bool, fn func(ctx context.Context, w *writing) error) error {
-	return asFault(e.config.Store.Write(ctx, store.Work{Alone: alone, Run: func(ctx context.Context, tx store.Tx) error {
+	return asFault(e.config.Store.Write(ctx, store.Work{Alone: alone, Deadline: e.config.MaxWork, Run: func(ctx context.Context, tx store.Tx) error {
 		w := &writing{engine: e, tx: tx, now: e.now()}
 		if err := fn(ctx, w); err != nil {
 			return err

@@ -34,6 +34,7 @@ type Config struct {
 	Model     *schema.Model
 	Policies  map[string]*access.Policy // of the model's entities, by name
 	Realtime  *schema.Realtime          // the boot document's defaults for channels; nil: none
+	Handlers  []engine.Handler          // operations in Go, of entities of this datastore
 	// Driver opens the datastore and ties it to the tail: commits are offered to
 	// it in order (Tail.Offer), or it is told what to expect and when to look
 	// (Tail.Expect, Tail.Look).
@@ -128,7 +129,7 @@ func (u *Unit) prepare(ctx context.Context, entities []*schema.Entity) error {
 		policies[e.Name] = u.config.Policies[e.Name]
 	}
 	u.Engine, err = engine.New(engine.Config{
-		Tenant: u.config.Tenant, Origin: u.config.Origin, Model: u.config.Model, Policies: policies, Realtime: u.config.Realtime, Store: u.store,
+		Tenant: u.config.Tenant, Origin: u.config.Origin, Model: u.config.Model, Policies: policies, Realtime: u.config.Realtime, Handlers: u.config.Handlers, Store: u.store,
 		Now: u.config.Now, NewID: u.config.IDs.Next, Secret: cursors,
 		MaxRows: u.config.MaxRows, MaxQuery: u.config.MaxQuery, Logger: u.config.Logger,
 	})
