@@ -29,19 +29,21 @@ var channelFaultOf = map[string]fault.Code{
 type channelParameters struct {
 	settings
 	fields, changed *string // nil: not given
+	garbled         bool    // something in the query does not decode
 }
 
 // parseChannelParameters reads all that does not begin with filter, which
-// predicate.ParseQuery reads, and what does not decode with it.
+// predicate.ParseQuery reads. What does not decode may hide anything.
 func parseChannelParameters(rawQuery string) (channelParameters, error) {
-	p := channelParameters{settings: defaults()}
-	query, _ := url.ParseQuery(rawQuery)
+	query, err := url.ParseQuery(rawQuery)
+	p := channelParameters{settings: defaults(), garbled: err != nil}
 	for name := range query {
 		if strings.HasPrefix(name, "filter") {
 			delete(query, name)
 		}
 	}
-	return p, readAll(query, channelFaultOf, p.set)
+	err = readAll(query, channelFaultOf, p.set)
+	return p, err
 }
 
 func (p *channelParameters) set(name, text string) error {
@@ -77,7 +79,11 @@ func (p *channelParameters) listening(g *access.Grant, rawQuery string) (hub.Lis
 			faults = append(faults, wrong("changed", fault.InvalidValue, "must name a field; leave it out to be told of every write"))
 		}
 	}
-	l.Filter, more = filterOf(e, rawQuery, plain)
+	if p.garbled {
+		more = []fault.FieldError{wrong("filter", fault.InvalidValue, "the query string does not decode: %% must be followed by two hexadecimal digits, and ; be sent as %%3B")}
+	} else {
+		l.Filter, more = filterOf(e, rawQuery, plain)
+	}
 	if faults = append(faults, more...); len(faults) > 0 {
 		return l, fault.New(fault.InvalidQuery, "the channel of %s cannot be opened so: see errors", e.Name).With(faults...)
 	}

@@ -57,7 +57,8 @@ func parseParameters(rawQuery string) (parameters, error) {
 		return p, fault.New(fault.BadParameter, "the query string does not decode; percent-encode what is not plain text")
 	}
 	p.unclear = len(query["name"]) > 1
-	return p, readAll(query, faultOf, p.set)
+	err = readAll(query, faultOf, p.set)
+	return p, err
 }
 
 // readAll hands each parameter to set, and returns the first fault in the order

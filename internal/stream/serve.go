@@ -69,7 +69,7 @@ func (st *Stream) Serve(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	defer st.server.config.Hub.Unregister(sub)
-	lifetime := st.server.lifetime(st.about.Principal, st.settings.lifetime)
+	lifetime := st.server.lifetime(st.about.Principal, st.lifetime)
 	c := &connection{Stream: st, out: out, sub: sub, end: time.NewTimer(lifetime), resuming: place.start.CatchUp}
 	defer c.end.Stop()
 	if err := out.Send(c.preamble(place, lifetime)); err != nil {
