@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/rowcast/rowcast/internal/admin"
+	"github.com/rowcast/rowcast/internal/transport"
 )
 
 // Counters are one unit's: a tenant in one datastore (contract: Counters). They count
@@ -16,6 +17,15 @@ type Counters struct {
 	Delivered         int64 // events put into a subscriber's buffer
 	Dropped           int64 // events that found a buffer full
 	Replayed          int64 // events sent from the log instead
+	Transports        []TransportCounters
+}
+
+// TransportCounters are one transport's, for one unit.
+type TransportCounters struct {
+	Transport string
+	Published int64 // events it took
+	Dropped   int64 // events its queue had no room for
+	Errors    int64 // events it failed or panicked on
 }
 
 // Subscriber is one open stream with its own counters (contract: Counters).
@@ -40,7 +50,15 @@ func (s *Server) Counters() []Counters {
 		all = append(all, Counters{
 			Tenant: tenant, Datastore: datastore, Subscribers: c.Subscribers, Topics: c.Topics,
 			Published: c.Published, Delivered: c.Delivered, Dropped: c.Dropped, Replayed: c.Replayed,
+			Transports: transportCounters(u.Outlet.Counters()),
 		})
+	}
+	return all
+}
+
+func transportCounters(list []transport.Counter) (all []TransportCounters) {
+	for _, c := range list {
+		all = append(all, TransportCounters{Transport: c.Transport, Published: int64(c.Published), Dropped: int64(c.Dropped), Errors: int64(c.Errors)})
 	}
 	return all
 }
@@ -88,7 +106,7 @@ func (s *Server) readings() []admin.Unit {
 			Tenant: tenant, Datastore: datastore, Subscribers: c.Subscribers, Topics: c.Topics,
 			Published: uint64(c.Published), Delivered: uint64(c.Delivered), Dropped: uint64(c.Dropped),
 			Replayed: uint64(c.Replayed), FilterFailures: uint64(c.Failing), Lag: u.Tail.Lag(),
-			Held: held, Holder: holder,
+			Held: held, Holder: holder, Transports: u.Outlet.Counters(),
 		})
 	}
 	return all
