@@ -36,7 +36,7 @@ event is printed once. Interrupted, it says on stderr where to go on with --sinc
 	flags.StringVar(&o.name, "name", "", "which declared subscription; may be left out where there is one")
 	flags.StringSliceVar(&o.ops, "ops", nil, "narrow to some of create,update,delete")
 	flags.StringVar(&o.channel, "channel", "", "follow this channel: ENTITY, or ENTITY.ID for one row")
-	flags.StringArrayVar(&o.filters, "filter", nil, "of a channel: '[FIELD][OPERATOR]=VALUE' as in a list, or JSON; may be repeated")
+	flags.StringArrayVar(&o.filters, "filter", nil, "of a channel: a `condition` '[FIELD][OPERATOR]=VALUE' as in a list, or JSON; may be repeated")
 	flags.StringSliceVar(&o.fields, "fields", nil, "of a channel: show only these fields of the row")
 	flags.StringSliceVar(&o.changed, "changed", nil, "of a channel: leave out updates in which none of these fields became another")
 	flags.StringVar(&o.since, "since", "", "an event id, or the ~ bookmark that tail printed: print what came after it first")

@@ -9,8 +9,8 @@
 // unregisters and releases the buffer.
 //
 // A Server is safe for concurrent use; a Stream belongs to its handler's
-// goroutine and starts none. It may import fault, schema, access, script,
-// store, sse, engine, tail and hub.
+// goroutine and starts none. It may import fault, value, document, schema,
+// predicate, script, access, store, sse, engine, tail and hub.
 package stream
 
 import (
