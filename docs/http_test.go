@@ -37,6 +37,7 @@ func TestRoutesAreThoseServed(t *testing.T) {
 		method, path, _ := strings.Cut(strings.Trim(row[0], "`"), " ")
 		methods[path] = append(methods[path], method)
 	}
+	delete(methods, "/data/{entity}/{operation}") // OPTIONS answers for a row of that id
 	if len(methods) < 10 {
 		t.Fatalf("only %d paths in the table", len(methods))
 	}
