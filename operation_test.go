@@ -259,33 +259,3 @@ func TestOpenRefusesOperations(t *testing.T) {
 		})
 	}
 }
-
-// A handler that hangs costs its caller an answer, and nobody else anything.
-func TestAnOperationThatHangsHoldsUpNobody(t *testing.T) {
-	release := make(chan struct{})
-	defer close(release)
-	entered := make(chan struct{})
-	url := shop(t, rowcast.Operation{Entity: "order", Name: "hang", Handler: func(context.Context, *rowcast.Call) error {
-		close(entered)
-		<-release
-		return nil
-	}})
-	post(t, url+"/data/order", `{"id":"o1","title":"lamp"}`)
-	hung := make(chan int, 1)
-	go func() {
-		resp, err := http.DefaultClient.Do(request(t, http.MethodPost, url+"/data/order/o1/hang", nil))
-		if err != nil {
-			hung <- 0
-			return
-		}
-		_ = resp.Body.Close()
-		hung <- resp.StatusCode
-	}()
-	<-entered
-	if status, got := post(t, url+"/data/order", `{"id":"o2","title":"lamp"}`); status != 201 {
-		t.Errorf("got %d %s", status, got)
-	}
-	if status := <-hung; status != 504 {
-		t.Errorf("got %d, want 504", status)
-	}
-}

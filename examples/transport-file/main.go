@@ -77,6 +77,8 @@ func run(ctx context.Context, config, out, listen string) (err error) {
 	if err != nil {
 		return errors.Join(err, data.Close())
 	}
-	fmt.Printf("listening on http://%s, events go to %s\n", l.Addr(), out)
+	if _, err := fmt.Fprintf(os.Stdout, "listening on http://%s, events go to %s\n", l.Addr(), out); err != nil {
+		return errors.Join(err, l.Close(), data.Close())
+	}
 	return data.Serve(ctx, l) // what was written before the end is in the file when it returns
 }
