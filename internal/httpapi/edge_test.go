@@ -164,7 +164,9 @@ func TestAnOriginThatIsNoneIsRefused(t *testing.T) {
 }
 
 func TestTheCookieNeitherWritesNorStreamsForAnotherSite(t *testing.T) {
-	opens := func(w http.ResponseWriter, _ *http.Request, _ *access.Principal, _ bool) { w.WriteHeader(http.StatusOK) }
+	opens := func(w http.ResponseWriter, _ *http.Request, _ *access.Principal, _ bool) {
+		w.WriteHeader(http.StatusOK)
+	}
 	s := serve(t, httpapi.Config{
 		Origins: []string{"https://app.example"}, Cookie: "rowcast_session", Subscribe: opens, Realtime: opens,
 	})
