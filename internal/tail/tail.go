@@ -211,7 +211,7 @@ func (t *Tail) Run(ctx context.Context) error {
 	close(t.ready)
 	for {
 		if !t.retry(ctx, t.advance) {
-			return nil
+			return t.last(ctx)
 		}
 		select {
 		case <-ctx.Done():
