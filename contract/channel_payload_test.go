@@ -25,13 +25,13 @@ func TestChannelFrameBytes(t *testing.T) {
 		t.Errorf("preamble:\n got %q\nwant %q", got, want)
 	}
 	before := time.Now().UTC().Add(-time.Second)
-	ann.Post("/data/task", `{"id":"a","title":"first"}`).Is(201)
-	ann.Patch("/data/task/a", `{"points":2,"title":"first"}`).Is(200)
-	ann.Delete("/data/task/a").Is(204)
 	row := `{"id":"a","title":"first","status":"todo","points":%s,"done_at":null,"deletedby":null,"deletedon":null}`
-	for _, want := range []struct{ event, rest string }{
-		{"created", fmt.Sprintf(row, "null")}, {"patched", fmt.Sprintf(row, "2") + `,"changed":["points","title"]`}, {"deleted", "null"},
+	for _, want := range []struct{ method, path, body, event, rest string }{
+		{"POST", "task", `{"id":"a","title":"first"}`, "created", fmt.Sprintf(row, "null")},
+		{"PATCH", "task/a", `{"points":2,"title":"first"}`, "patched", fmt.Sprintf(row, "2") + `,"changed":["points","title"]`},
+		{"DELETE", "task/a", "", "deleted", "null"},
 	} {
+		ann.Do(want.method, "/data/"+want.path, want.body)
 		f := stream.Frame()
 		at, _ := f.JSON()["occurredAt"].(string)
 		line := `{"event":"` + want.event + `","entity":"task","id":"a","channel":"task.a","occurredAt":"` + at + `","item":` + want.rest + "}"
@@ -102,9 +102,10 @@ func TestRealtimeIsOptIn(t *testing.T) {
 	ann.Get("/realtime?channel=plain").Problem(404, "no_channel")
 	stream := ann.Open("/realtime?channel=dark")
 	ann.Post("/data/dark", `{"id":"a"}`).Is(201)
+	tells(t, stream, "created a")
 	ann.Put("/data/dark/a", `{"title":"y"}`).Is(200)
 	ann.Delete("/data/dark/a").Is(204)
-	tells(t, stream, "created a", "deleted a")
+	tells(t, stream, "deleted a")
 }
 
 // deaf is a transport that never comes back, one that fails or one that panics.
