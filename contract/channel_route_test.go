@@ -137,3 +137,24 @@ func TestARemovalIsToldToWhoCouldRead(t *testing.T) {
 	s.User("sue", "staff").Patch("/data/note/a", `{"owner_id":"bob"}`).Is(200)
 	tells(t, item, "patched a owner_id")
 }
+
+// Section 6, and C1's scope of the fan-out: tenants share nothing. The same channel
+// in each tells of its own rows alone, and an event of one is no place in another.
+func TestChannelsOfTenantsAreApart(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{Schema: board, Tenants: map[string]string{otherTenant: board}})
+	ann, zoe := s.User("ann"), s.As(s.TokenOf(otherTenant, "ann"))
+	hers, zoes := ann.Open("/realtime?channel=task.a"), zoe.Open("/realtime?channel=task&filter[id][eq]=a")
+	ann.Post("/data/task", `{"id":"a","title":"one"}`).Is(201)
+	zoe.Post("/data/task", `{"id":"a","title":"two"}`).Is(201)
+	for title, stream := range map[string]*servertest.Stream{"one": hers, "two": zoes} {
+		f := stream.Frame()
+		if row, _ := f.JSON()["item"].(map[string]any); row["title"] != title {
+			t.Errorf("told %s, want the row of its own tenant, %s", f.Data, title)
+		}
+		stream.Close()
+	}
+	gap := zoe.Resume("/realtime?channel=task", hers.LastID()).Frame()
+	if gap.Event != "stream.gap" || gap.JSON()["reason"] != "unknown" {
+		t.Errorf("another tenant's event is a place here: %s", gap.Raw)
+	}
+}

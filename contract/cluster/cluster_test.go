@@ -29,6 +29,11 @@ entities:
       - {name: n, type: int}
     events: [{name: changed}]
     subscriptions: [{name: all}]
+  - name: task
+    fields:
+      - {name: id, type: string}
+      - {name: n, type: int}
+    realtime: {filterable: true}
 `
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
