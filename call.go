@@ -96,8 +96,9 @@ func (c *Call) Get(entity, id string) (*Row, error) {
 }
 
 // Find reads the rows that a query selects: filter, sort, limit and offset, as a
-// list over HTTP takes them, on any field. Without a limit, more rows than
-// limits.rows are fault too_many_rows.
+// list over HTTP takes them, so by the fields of filter.fields, but by those that
+// the caller may not read, too. Without a limit, more rows than limits.rows are
+// fault too_many_rows.
 func (c *Call) Find(entity, query string) ([]*Row, error) {
 	list, err := c.tx.Find(entity, query)
 	if err != nil {

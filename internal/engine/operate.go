@@ -196,11 +196,11 @@ func (u *use) handle(ctx context.Context, w *writing, old store.Row) (*Done, err
 	done := &Done{Changed: t.writes}
 	var err error
 	switch {
-	case old == nil: // it made its row, or has none
-		done.Outcome = t.made
-	case t.removed:
-		done.Outcome, err = u.erased(w, old)
-	default:
+	case t.made != nil:
+		done.Outcome, err = u.made(w, t.made)
+	case t.gone != nil:
+		done.Outcome = t.gone
+	case old != nil:
 		done.Outcome, err = u.save(w, old, t.row, t.sent)
 	}
 	if err != nil {
@@ -210,9 +210,22 @@ func (u *use) handle(ctx context.Context, w *writing, old store.Row) (*Done, err
 	return done, nil
 }
 
-// erased publishes that the handler deleted the operation's own row. Channels
-// are told deleted, whatever the operation is told as: no row is left to show.
-func (u *use) erased(w *writing, old store.Row) (*Outcome, error) {
+// made is the row that the handler made, as it leaves it: it may have changed it
+// since, under no rules but the schema's.
+func (u *use) made(w *writing, made *Outcome) (*Outcome, error) {
+	row := w.left[rowKey{u.ent.Name, u.ent.idText(made.ID)}]
+	if row == nil {
+		return &Outcome{Grant: u.grant, ID: made.ID}, nil
+	}
+	return u.ent.outcome(u.grant, made.ID, row), u.ent.leave(u.grant, row)
+}
+
+// remove deletes the operation's own row. Channels are told deleted, whatever the
+// operation is told as: no row is left to show.
+func (u *use) remove(w *writing, old store.Row) (*Outcome, error) {
+	if err := w.erase(u.ent, u.grant, old, access.Delete); err != nil {
+		return nil, err
+	}
 	fine := ""
 	if u.op.Event != "" {
 		fine = string(schema.RealtimeDeleted)

@@ -38,7 +38,7 @@ type Tx struct {
 	own     store.Row
 	row     store.Row // own, as the handler leaves it
 	sent    []string
-	removed bool     // the handler deleted own
+	gone    *Outcome // of own, where the handler deleted it
 	made    *Outcome // the row of an operation that makes one
 	writes  int
 	reply   []byte
@@ -86,6 +86,9 @@ func (t *Tx) Set(b Body) error {
 	if t.own == nil {
 		return fmt.Errorf("operation %q is on no row; create one", t.use.op.Name)
 	}
+	if t.gone != nil {
+		return fmt.Errorf("the row of operation %q is deleted; set its fields before, or create a row", t.use.op.Name)
+	}
 	in := ent.read(b)
 	if err := in.invalid(ent.frozen(t.whole(ent), t.own, in)...); err != nil {
 		return t.tell(ent, err)
@@ -114,8 +117,8 @@ func (t *Tx) Get(entity, id string) (*Held, error) {
 }
 
 // Find returns the live rows that a query selects: filter, sort, limit and
-// offset, as a list of REST takes them, but on every field. Without a limit, more
-// rows than one request may write are too_many_rows.
+// offset, as a list of REST takes them, whoever may read the fields. Without a
+// limit, more rows than one request may write are too_many_rows.
 func (t *Tx) Find(entity, rawQuery string) ([]*Held, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -159,6 +162,7 @@ func (t *Tx) Create(entity string, b Body) (*Held, error) {
 	if mine {
 		c.fine, c.custom, g = string(t.use.op.Event), t.use.op.Operation, t.use.grant
 	}
+	t.writes++
 	out, err := t.w.create(ent, g, draft, c)
 	if err != nil {
 		return nil, t.broken(ent, err)
@@ -189,6 +193,7 @@ func (t *Tx) Update(entity, id string, b Body) (*Held, error) {
 	if err := in.invalid(ent.frozen(whole, old, in)...); err != nil {
 		return nil, t.tell(ent, err)
 	}
+	t.writes++
 	out, err := t.w.update(ent, whole, old, in, "patched")
 	if err != nil {
 		return nil, t.broken(ent, err)
@@ -209,14 +214,13 @@ func (t *Tx) Delete(entity, id string) error {
 	if err != nil {
 		return err
 	}
-	if t.isOwn(ent, old) { // told once, when the handler has returned
-		t.removed = true
-		if err := t.w.erase(ent, t.whole(ent), old, access.Delete); err != nil {
-			return t.broken(ent, err)
-		}
-		return nil
+	t.writes++
+	if t.isOwn(ent, old) {
+		t.gone, err = t.use.remove(t.w, old)
+	} else {
+		_, err = t.w.remove(ent, t.whole(ent), old, access.Delete)
 	}
-	if _, err := t.w.remove(ent, t.whole(ent), old, access.Delete); err != nil {
+	if err != nil {
 		return t.broken(ent, err)
 	}
 	return nil
@@ -251,7 +255,7 @@ func (t *Tx) unknown(entity string) error {
 	return fmt.Errorf("there is no entity %q in the datastore of %q", entity, t.use.ent.Name)
 }
 
-// entity finds an entity for a read or a write, which it counts.
+// entity finds an entity for a read, or for a write where one more may be.
 func (t *Tx) entity(name string, write bool) (*entity, error) {
 	if err := t.may(write); err != nil {
 		return nil, err
@@ -263,7 +267,7 @@ func (t *Tx) entity(name string, write bool) (*entity, error) {
 	if !write {
 		return ent, nil
 	}
-	if t.writes++; t.writes > t.use.engine.config.MaxRows {
+	if t.writes >= t.use.engine.config.MaxRows {
 		return nil, tooMany("the operation writes more rows", t.use.engine.config.MaxRows)
 	}
 	return ent, nil
@@ -291,7 +295,7 @@ func (t *Tx) find(ent *entity, id string) (store.Row, error) {
 }
 
 func (t *Tx) isOwn(ent *entity, row store.Row) bool {
-	return t.own != nil && ent == t.use.ent && row[ent.ID] == t.own[ent.ID]
+	return t.own != nil && t.gone == nil && ent == t.use.ent && row[ent.ID] == t.own[ent.ID]
 }
 
 func (t *Tx) query(ent *entity, rawQuery string) (store.Query, error) {
