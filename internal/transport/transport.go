@@ -19,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -148,7 +149,8 @@ func (o *Outlet) event(e *tail.Entry) event.ChannelEvent {
 		out.Changed = append([]string{}, e.Log.Sent...)
 	}
 	if !out.Event.Gone() {
-		out.Item = e.Encoded(wholeRow{}, func() []byte { return render.Row(nil, o.sights[e.Entity].grant, nil, e.Row) })
+		// Clipped: whoever appends to it must not write into what others are given.
+		out.Item = e.Encoded(wholeRow{}, func() []byte { return slices.Clip(render.Row(nil, o.sights[e.Entity].grant, nil, e.Row)) })
 	}
 	return out
 }
@@ -189,7 +191,7 @@ func (o *Outlet) Run(ctx context.Context) {
 	}
 	cancel()
 	if !within(graceTime, all) {
-		o.config.Logger.Error("a transport did not end and is left behind", "transports", o.busy())
+		o.leftBehind()
 	}
 }
 
@@ -205,13 +207,19 @@ func within(limit time.Duration, done <-chan struct{}) bool {
 	}
 }
 
-func (o *Outlet) busy() (names []string) {
+// leftBehind says whose code did not come back.
+func (o *Outlet) leftBehind() {
+	var names []string
 	for _, l := range o.lanes {
 		if l.working.Load() {
 			names = append(names, l.name)
 		}
 	}
-	return names
+	if len(names) == 0 {
+		o.config.Logger.Error("OnPublishError did not return and is left behind")
+		return
+	}
+	o.config.Logger.Error("a transport did not end and is left behind; its Publish must heed its context", "transports", names)
 }
 
 // weight estimates the memory that an entry and its encoding hold, in bytes.

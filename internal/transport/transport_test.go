@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -239,6 +240,28 @@ func TestNoTransportDelaysAnother(t *testing.T) {
 	})
 }
 
+// Item is shared by all transports: one that appends to it, to end a line, does
+// not write into what another one holds.
+func TestWhoAppendsToAnItemDisturbsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines [2][]byte
+		ending := func(i int, end byte) *pipe {
+			return &pipe{name: fmt.Sprint(i), do: func(_ context.Context, e event.ChannelEvent) error {
+				lines[i] = append(e.Item, end)
+				return nil
+			}}
+		}
+		o := open(t, nil, ending(0, '\n'), ending(1, '\x00'))
+		o.offer("created", "o1")
+		o.end()
+		for i, end := range []string{"}\n", "}\x00"} {
+			if !strings.HasSuffix(string(lines[i]), end) {
+				t.Errorf("transport %d holds %q", i, lines[i])
+			}
+		}
+	})
+}
+
 // Each event that a transport did not take is told to OnError.
 func TestWhatIsNotTakenIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -284,7 +307,9 @@ func TestAnOnErrorThatHangsDelaysNobody(t *testing.T) {
 		release := make(chan struct{})
 		p := &pipe{name: "p", do: func(_ context.Context, e event.ChannelEvent) error { return errors.New(e.ID) }}
 		told := 0
+		var log bytes.Buffer
 		o := open(t, func(c *transport.Config) {
+			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			c.OnError = func(string, event.ChannelEvent, error) {
 				if told++; told == 1 {
 					panic("no")
@@ -301,6 +326,9 @@ func TestAnOnErrorThatHangsDelaysNobody(t *testing.T) {
 		}
 		if took := o.end(); took != 4*time.Second {
 			t.Errorf("the end took %v", took)
+		}
+		if !strings.Contains(log.String(), "OnPublishError did not return") || strings.Contains(log.String(), "a transport did not end") {
+			t.Errorf("the log does not say what did not come back: %s", log.String())
 		}
 		close(release)
 	})
