@@ -33,16 +33,16 @@ type Tx struct {
 	reader store.Reader
 	w      *writing // nil: it only reads
 
-	mu      sync.Mutex
-	over    error // why nothing is possible any more
-	own     store.Row
-	row     store.Row // own, as the handler leaves it
-	sent    []string
-	gone    *Outcome // of own, where the handler deleted it
-	made    *Outcome // the row of an operation that makes one
-	writes  int
-	reply   []byte
-	told    map[*fault.Fault]*entity // the faults it gave out, and of what
+	mu     sync.Mutex
+	over   error // why nothing is possible any more
+	own    store.Row
+	row    store.Row // own, as the handler leaves it
+	sent   []string
+	gone   *Outcome // of own, where the handler deleted it
+	made   *Outcome // the row of an operation that makes one
+	writes int
+	reply  []byte
+	told   map[*fault.Fault]*entity // the faults it gave out, and of what
 }
 
 func newTx(u *use, r store.Reader, own store.Row) *Tx {
