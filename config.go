@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"os"
 	"time"
+
+	"github.com/rowcast/rowcast/event"
 )
 
 // Config says what to serve.
@@ -17,6 +19,16 @@ type Config struct {
 	Logger *slog.Logger
 	// Now is the clock. Defaults to time.Now.
 	Now func() time.Time
+	// Operations are custom operations done in Go, beside those that schemas
+	// declare whole.
+	Operations []Operation
+	// Transports are told of what channels are told.
+	Transports []Transport
+	// OnPublishError is told of each event that a transport did not take: it
+	// failed, panicked, or had no room (ErrDropped). It is called beside everything
+	// else, for one event of a datastore at a time, and where it is slow some
+	// reports are left out; the counters have all. Defaults to a line in the log.
+	OnPublishError func(transport string, e event.ChannelEvent, err error)
 }
 
 func (c Config) withDefaults() Config {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/rowcast/rowcast/internal/admin"
+	"github.com/rowcast/rowcast/internal/transport"
 )
 
 // Counters are one unit's: a tenant in one datastore (contract: Counters). They count
@@ -11,18 +12,29 @@ import (
 type Counters struct {
 	Tenant, Datastore string
 	Subscribers       int   // streams open now
-	Topics            int   // topics somebody listens to now
+	Topics            int   // topics and channels somebody listens to now
 	Published         int64 // events the change log handed on
 	Delivered         int64 // events put into a subscriber's buffer
 	Dropped           int64 // events that found a buffer full
 	Replayed          int64 // events sent from the log instead
+	Transports        []TransportCounters
+}
+
+// TransportCounters are one transport's, for one unit.
+type TransportCounters struct {
+	Transport string
+	Published int64 // events it took
+	Dropped   int64 // events its queue had no room for
+	Errors    int64 // events it failed or panicked on
 }
 
 // Subscriber is one open stream with its own counters (contract: Counters).
 type Subscriber struct {
 	ID                           string
 	Tenant, Datastore            string
-	Entity, Subscription         string
+	Entity                       string
+	Subscription                 string // the declared one's name; "" on a channel
+	Channel                      string // ENTITY or ENTITY.ID; "" of a declared subscription
 	Principal                    string // "" when anonymous
 	Since                        time.Time
 	Delivered, Dropped, Replayed int64
@@ -38,7 +50,15 @@ func (s *Server) Counters() []Counters {
 		all = append(all, Counters{
 			Tenant: tenant, Datastore: datastore, Subscribers: c.Subscribers, Topics: c.Topics,
 			Published: c.Published, Delivered: c.Delivered, Dropped: c.Dropped, Replayed: c.Replayed,
+			Transports: transportCounters(u.Outlet.Counters()),
 		})
+	}
+	return all
+}
+
+func transportCounters(list []transport.Counter) (all []TransportCounters) {
+	for _, c := range list {
+		all = append(all, TransportCounters{Transport: c.Transport, Published: int64(c.Published), Dropped: int64(c.Dropped), Errors: int64(c.Errors)})
 	}
 	return all
 }
@@ -49,10 +69,10 @@ func (s *Server) Subscribers() []Subscriber {
 	for _, u := range s.units.Units() {
 		tenant, datastore := u.Name()
 		for _, sub := range u.Hub.Subscribers() {
-			a := sub.Account()
+			a, about := sub.Account(), sub.View.About()
 			all = append(all, Subscriber{
-				ID: sub.ID, Tenant: tenant, Datastore: datastore, Entity: sub.View.Entity.Name,
-				Subscription: sub.View.Subscription.Name, Principal: sub.View.Principal.ID, Since: sub.Since,
+				ID: sub.ID, Tenant: tenant, Datastore: datastore, Entity: about.Entity.Name,
+				Subscription: about.Subscription, Channel: about.Channel, Principal: about.Principal.ID, Since: sub.Since,
 				Delivered: a.Delivered, Dropped: a.Dropped, Replayed: a.Replayed, Lagging: a.Lagging,
 			})
 		}
@@ -67,7 +87,7 @@ func (s *Server) openStreams(tenant string) []admin.Stream {
 		if sub.Tenant == tenant {
 			all = append(all, admin.Stream{
 				ID: sub.ID, Tenant: sub.Tenant, Datastore: sub.Datastore, Entity: sub.Entity,
-				Subscription: sub.Subscription, Principal: sub.Principal, Since: sub.Since, Lagging: sub.Lagging,
+				Subscription: sub.Subscription, Channel: sub.Channel, Principal: sub.Principal, Since: sub.Since, Lagging: sub.Lagging,
 				Delivered: uint64(sub.Delivered), Dropped: uint64(sub.Dropped), Replayed: uint64(sub.Replayed),
 			})
 		}
@@ -86,7 +106,7 @@ func (s *Server) readings() []admin.Unit {
 			Tenant: tenant, Datastore: datastore, Subscribers: c.Subscribers, Topics: c.Topics,
 			Published: uint64(c.Published), Delivered: uint64(c.Delivered), Dropped: uint64(c.Dropped),
 			Replayed: uint64(c.Replayed), FilterFailures: uint64(c.Failing), Lag: u.Tail.Lag(),
-			Held: held, Holder: holder,
+			Held: held, Holder: holder, Transports: u.Outlet.Counters(),
 		})
 	}
 	return all

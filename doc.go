@@ -12,4 +12,7 @@
 //	mux.Handle("/", srv.Handler())
 //
 // or let Serve do both on a listener of your own.
+//
+// Config.Operations does custom operations in Go, each in a transaction of its
+// own; Config.Transports are told of what channels are told, after the commit.
 package rowcast

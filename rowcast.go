@@ -22,6 +22,7 @@ import (
 	"github.com/rowcast/rowcast/internal/stream"
 	"github.com/rowcast/rowcast/internal/tail"
 	"github.com/rowcast/rowcast/internal/tenancy"
+	"github.com/rowcast/rowcast/internal/transport"
 )
 
 // drainTime bounds how long a stopping server waits for requests and streams. It
@@ -32,17 +33,18 @@ const drainTime = 15 * time.Second
 // Server serves one boot document. All methods are safe for concurrent use; Run
 // or Serve is called once.
 type Server struct {
-	config   Config
-	document *boot.Document
-	logger   *slog.Logger
-	auth     *auth.Authenticator
-	units    tenancy.Registry
-	cluster  *postgres.Cluster             // what datastores on one PostgreSQL share
-	shared   map[[2]string]*postgres.Store // by tenant and datastore
-	metrics  *admin.Metrics
-	handler  http.Handler
-	ready    chan struct{}
-	stopping atomic.Bool
+	config     Config
+	document   *boot.Document
+	transports []transport.Transport
+	logger     *slog.Logger
+	auth       *auth.Authenticator
+	units      tenancy.Registry
+	cluster    *postgres.Cluster             // what datastores on one PostgreSQL share
+	shared     map[[2]string]*postgres.Store // by tenant and datastore
+	metrics    *admin.Metrics
+	handler    http.Handler
+	ready      chan struct{}
+	stopping   atomic.Bool
 }
 
 // Open reads the boot document and everything it names, opens the datastores
@@ -51,11 +53,18 @@ type Server struct {
 // open; a Server that is opened must be run, or closed with Close.
 func Open(ctx context.Context, c Config) (*Server, error) {
 	c = c.withDefaults()
-	doc, refusals := boot.Load(c.File, c.Env)
+	transports, err := c.transports()
+	if err = errors.Join(checkOperations(c.Operations), err); err != nil {
+		return nil, err
+	}
+	doc, refusals := boot.LoadWith(c.File, c.Env, c.handles)
 	if len(refusals) > 0 {
 		return nil, refusals
 	}
-	s := &Server{config: c, document: doc, logger: c.Logger, cluster: postgres.NewCluster(), shared: map[[2]string]*postgres.Store{}, ready: make(chan struct{})}
+	if err := knownOperations(c.Operations, doc.Tenants); err != nil {
+		return nil, err
+	}
+	s := &Server{config: c, document: doc, transports: transports, logger: c.Logger, cluster: postgres.NewCluster(), shared: map[[2]string]*postgres.Store{}, ready: make(chan struct{})}
 	if s.logger == nil {
 		s.logger = newLogger(doc.Log)
 	}
@@ -106,7 +115,8 @@ func (s *Server) openAuth() (err error) {
 func (s *Server) unitConfig(t *boot.Tenant, datastore, origin string, limit *stream.Limit) tenancy.Config {
 	where, limits := t.Datastores[datastore], s.document.Limits
 	return tenancy.Config{
-		Tenant: t.Name, Datastore: datastore, Origin: origin, Model: t.Model, Policies: t.Policies,
+		Tenant: t.Name, Datastore: datastore, Origin: origin, Model: t.Model, Policies: t.Policies, Realtime: s.document.Realtime,
+		Handlers: s.config.handlers(t.Model, datastore), Transports: s.transports, OnPublishError: s.config.OnPublishError,
 		// A source for each unit: ids must not tell one tenant how busy another is.
 		IDs: event.NewSource(s.config.Now), Retention: s.document.Events.Retention, MaxRows: limits.Rows, MaxQuery: limits.Query,
 		Limit: limit, Logger: s.logger, Now: s.config.Now,

@@ -1,7 +1,8 @@
 // Package client talks to a rowcast server: it reads and writes rows, and it
 // follows a stream of changes that resumes by itself.
 //
-// A [Stream] is what EventSource is in a browser, and a little more. It
+// A [Stream] is what EventSource is in a browser, and a little more. It follows
+// a declared [Subscription], or a [Channel] of an entity or a row. It
 // reconnects after a lost connection, a restart of the server or an answer of
 // 5xx, waits as the server's retry field says (longer after each failure),
 // sends Last-Event-ID, and so sees each event once, in order, as long as the
@@ -11,7 +12,7 @@
 //
 // An event counts as seen when the handler has returned nil. Keep
 // [Stream.Position] where the result of the handler is kept, and hand it back
-// as Subscription.LastEventID, to go on after a restart of your own.
+// as LastEventID of the source, to go on after a restart of your own.
 //
 // A [Client] is safe for concurrent use. A [Stream] runs on the goroutine that
 // called Run, starts none of its own and leaves none behind. The package

@@ -15,18 +15,24 @@ type Event struct {
 	ID string `json:"id"`
 
 	// Type is "entity.create", "entity.update", "entity.delete",
-	// "entity.leave" (the row is no longer this subscriber's to see) or "stream.gap".
+	// "entity.leave" (the row is no longer this subscriber's to see) or
+	// "stream.gap"; on a channel "created", "updated", "patched", "deleted",
+	// "restored", "left" (as entity.leave) or "stream.gap".
 	Type string `json:"type"`
 
 	Entity    string    `json:"entity"`
-	Operation string    `json:"operation"` // "create", "update" or "delete"
+	Operation string    `json:"operation"` // "create", "update" or "delete"; "" on a channel
 	Subject   string    `json:"subject"`   // the row's id
 	Time      time.Time `json:"time"`
-	Tenant    string    `json:"tenant"`
+	Tenant    string    `json:"tenant"` // "" on a channel
 
-	// Data is the row as the subscriber may read it. It is nil unless the
-	// subscription is declared with rls, and on a delete.
+	// Data is the row as the subscriber may read it. It is nil where the row is
+	// deleted or left, and on a subscription that is declared without rls.
 	Data json.RawMessage `json:"data,omitempty"`
+
+	// Changed names the fields that an update on a channel sent, as far as the
+	// subscriber may see them.
+	Changed []string `json:"-"`
 
 	// Gap is set where events are missing; read the rows again. The fields of
 	// a row's event are empty then.
@@ -46,16 +52,35 @@ type Gap struct {
 	Since string `json:"since"`
 }
 
-// decode turns a frame into an Event.
-func decode(f frame) (Event, error) {
+// channelEvent is the data of a channel's frame: its id is the row's.
+type channelEvent struct {
+	Entity     string
+	ID         string
+	OccurredAt time.Time
+	Item       json.RawMessage
+	Changed    []string
+}
+
+// decode turns a frame, of a channel or of a subscription, into an Event.
+func decode(f frame, channel bool) (Event, error) {
 	ev := Event{Type: f.name, Raw: json.RawMessage(f.text)}
+	var told channelEvent
 	target := any(&ev)
-	if f.name == gapType {
+	switch {
+	case f.name == gapType:
 		ev.Gap = &Gap{}
 		target = ev.Gap
+	case channel:
+		target = &told
 	}
 	if err := json.Unmarshal(ev.Raw, target); err != nil {
 		return Event{}, fmt.Errorf("client: frame %q of type %q: %w", f.id, f.name, err)
+	}
+	if channel && ev.Gap == nil {
+		ev.Entity, ev.Subject, ev.Time, ev.Changed = told.Entity, told.ID, told.OccurredAt, told.Changed
+		if string(told.Item) != "null" {
+			ev.Data = told.Item
+		}
 	}
 	if f.id != "" {
 		ev.ID = f.id

@@ -8,41 +8,10 @@ import (
 	"iter"
 	"mime"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
 )
-
-// Subscription says which changes to follow.
-type Subscription struct {
-	// Entity is the entity's name. Required.
-	Entity string
-
-	// Name picks one of the entity's declared subscriptions.
-	// Defaults to the only one.
-	Name string
-
-	// Ops narrows to some of "create", "update" and "delete".
-	// Defaults to what the subscription declares.
-	Ops []string
-
-	// Leave asks for an event when a row stops being this subscriber's to see.
-	Leave bool
-
-	// LastEventID is where to go on: an Event's ID or a Position.
-	// Defaults to now.
-	LastEventID string
-
-	// Heartbeat is how often the server says that it is there, 1 s to 5 min.
-	// A connection that is silent for twice that and five seconds is given up.
-	// Defaults to the server's 25 s.
-	Heartbeat time.Duration
-
-	// Lifetime is how long one connection stays open, up to 4 h; the stream
-	// itself goes on with the next one. Defaults to the server's 30 min.
-	Lifetime time.Duration
-}
 
 // defaultHeartbeat is the server's.
 const defaultHeartbeat = 25 * time.Second
@@ -53,46 +22,39 @@ var errStopped = errors.New("client: stopped")
 // errSilent ends a connection on which not even a heartbeat came.
 var errSilent = errors.New("client: no heartbeat")
 
-// Stream follows a subscription across connections. Run it once at a time;
+// Stream follows a source across connections. Run it once at a time;
 // Position may be read from any goroutine.
 type Stream struct {
-	client       *Client
-	subscription Subscription
-	query        url.Values
-	http         *http.Client
-	idle         time.Duration
-	position     atomic.Pointer[string]
-	backoff      backoff
+	client   *Client
+	opening  opening
+	http     *http.Client
+	idle     time.Duration
+	position atomic.Pointer[string]
+	backoff  backoff
 }
 
-// Stream returns a stream that Run opens.
-func (c *Client) Stream(subscription Subscription) *Stream {
-	heartbeat := subscription.Heartbeat
-	if heartbeat == 0 {
-		heartbeat = defaultHeartbeat
+// Stream returns a stream of a Subscription or a Channel, which Run opens.
+func (c *Client) Stream(source Source) *Stream {
+	o := source.opening()
+	if o.heartbeat == 0 {
+		o.heartbeat = defaultHeartbeat
 	}
 	unbounded := *c.http
 	unbounded.Timeout = 0 // it would count the life of the stream
-	s := &Stream{
-		client:       c,
-		subscription: subscription,
-		query:        subscription.query(),
-		http:         &unbounded,
-		idle:         2*heartbeat + 5*time.Second,
-	}
-	s.position.Store(&subscription.LastEventID)
+	s := &Stream{client: c, opening: o, http: &unbounded, idle: 2*o.heartbeat + 5*time.Second}
+	s.position.Store(&o.lastEventID)
 	return s
 }
 
-// Subscribe follows a subscription in a for loop:
+// Subscribe follows a Subscription or a Channel in a for loop:
 //
 //	for event, err := range c.Subscribe(ctx, client.Subscription{Entity: "order"}) {
 //
 // It ends after an error, which is always the last pair; when ctx is done that
 // is the cause.
-func (c *Client) Subscribe(ctx context.Context, subscription Subscription) iter.Seq2[Event, error] {
+func (c *Client) Subscribe(ctx context.Context, source Source) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		err := c.Stream(subscription).Run(ctx, func(ev Event) error {
+		err := c.Stream(source).Run(ctx, func(ev Event) error {
 			if !yield(ev, nil) {
 				return errStopped
 			}
@@ -123,7 +85,7 @@ func (s *Stream) Run(ctx context.Context, handle func(Event) error) error {
 			return err
 		}
 		wait := s.backoff.wait(retry.after)
-		s.client.logger.InfoContext(ctx, "stream reconnects", "entity", s.subscription.Entity,
+		s.client.logger.InfoContext(ctx, "stream reconnects", "of", s.opening.of,
 			"reason", retry.Error(), "wait", wait, "failures", s.backoff.failures)
 		if err := pause(ctx, wait); err != nil {
 			return err
@@ -167,7 +129,7 @@ func (s *Stream) connect(ctx context.Context, handle func(Event) error) error {
 
 // open sends the request and judges the answer.
 func (s *Stream) open(ctx context.Context) (io.ReadCloser, error) {
-	req, err := s.client.request(ctx, http.MethodGet, s.query, nil, "subscribe", s.subscription.Entity)
+	req, err := s.client.request(ctx, http.MethodGet, s.opening.query, nil, s.opening.route...)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +184,7 @@ func (s *Stream) read(parser *parser, handle func(Event) error) error {
 				return &lostError{cause: fmt.Errorf("the server said %q", f.text)}
 			}
 		case kindEvent:
-			ev, err := decode(f)
+			ev, err := decode(f, s.opening.channel)
 			if err != nil {
 				return err
 			}
@@ -235,27 +197,6 @@ func (s *Stream) read(parser *parser, handle func(Event) error) error {
 			}
 		}
 	}
-}
-
-// query returns the parameters of the route.
-func (s Subscription) query() url.Values {
-	query := url.Values{}
-	if s.Name != "" {
-		query.Set("name", s.Name)
-	}
-	if len(s.Ops) > 0 {
-		query.Set("ops", strings.Join(s.Ops, ","))
-	}
-	if s.Leave {
-		query.Set("leave", "true")
-	}
-	if s.Heartbeat != 0 {
-		query.Set("heartbeat", s.Heartbeat.String())
-	}
-	if s.Lifetime != 0 {
-		query.Set("lifetime", s.Lifetime.String())
-	}
-	return query
 }
 
 // watched is a body whose reads are watched, and only they: a handler may take

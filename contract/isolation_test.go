@@ -206,7 +206,8 @@ func TestWithoutACredentialNoNameExists(t *testing.T) {
 func everyPath() (out []string) {
 	for _, entity := range []string{"product", "bell", "diary", "mute", "theirs", "nosuch", "transaction", "Product", "%70roduct", "a%2Fb", "..", "%2e%2e", "%00"} {
 		out = append(out, "/data/"+entity, "/data/"+entity+"?filter[id][eq]=p", "/data/"+entity+"?filter=", "/data/"+entity+"/", "/subscribe/"+entity,
-			"/subscribe/"+entity+"?name=rows", "/subscribe/"+entity+"?heartbeat=x", "/subscribe/"+entity+"/x")
+			"/subscribe/"+entity+"?name=rows", "/subscribe/"+entity+"?heartbeat=x", "/subscribe/"+entity+"/x",
+			"/realtime?channel="+entity, "/realtime?channel="+entity+".p&heartbeat=x", "/realtime?channel="+entity+"&filter[nope][eq]=1")
 		for _, id := range []string{"p", "none", "bulk", "%zz"} {
 			if id == "%zz" {
 				continue // net/http itself refuses what does not decode, whoever asks

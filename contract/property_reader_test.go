@@ -111,21 +111,24 @@ func (p *played) conceals(t *rapid.T, row *life) {
 // as it is now, and only what it may read now and could read then. Beyond what
 // was wanted nobody is told anything, live or replayed.
 func (p *played) replay() {
-	all := p.streams
+	all := slices.Concat(p.streams, p.channels)
 	for i, c := range p.callers {
-		again := c.Resume("/subscribe/thing?leave=true", p.since)
-		all = append(all, again)
+		again, channel := c.Resume("/subscribe/thing?leave=true", p.since[0]), c.Resume(p.opened[i].query(), p.since[1])
+		all = append(all, again, channel)
 		for _, h := range p.log {
 			if want := p.told(i, h, p.rows[h.subject]); want != nil {
 				p.check(p.t, i, again.Frame(), h, *want)
 			}
+			if want := p.toldOnChannel(i, h, p.rows[h.subject]); want != nil {
+				p.hears(p.t, i, channel.Frame(), h, *want)
+			}
 		}
 	}
 	p.server.Stop()
-	for i, s := range all {
+	for _, s := range all {
 		for _, b := range s.End() {
 			if b.Event != "" {
-				p.t.Errorf("%s is also told %s", readers[i%len(readers)].sub, b.Raw)
+				p.t.Errorf("a reader is also told %s", b.Raw)
 			}
 		}
 	}

@@ -21,16 +21,17 @@ import (
 // played is a world that is served, with a stream open for every reader.
 type played struct {
 	*world
-	t       *testing.T
-	server  *servertest.Server
-	callers []*servertest.Caller
-	streams []*servertest.Stream
-	heard   []*strings.Builder // by reader: all that it was answered and told in this life
-	since   string             // root's id of the first event: a replay begins after it
-	log     []happening        // what happened after it
-	rows    map[string]*life   // by subject
-	n       int
-	dirty   bool // a life ended in the middle: streams are not where they should be
+	t        *testing.T
+	server   *servertest.Server
+	callers  []*servertest.Caller
+	streams  []*servertest.Stream
+	channels []*servertest.Stream
+	heard    []*strings.Builder // by reader: all that it was answered and told in this life
+	since    [2]string          // root's ids of the first event, on stream and channel: a replay begins after it
+	log      []happening        // what happened after it
+	rows     map[string]*life   // by subject
+	n        int
+	dirty    bool // a life ended in the middle: streams are not where they should be
 }
 
 // happening is one published change, and which readers saw the row around it.
@@ -38,6 +39,10 @@ type happening struct {
 	subject, op   string
 	before, after []bool
 	untold        bool // a removal that nobody who is ruled is told
+
+	word    string // what a channel calls it
+	was, is state
+	sent    []member
 }
 
 // life is one row from its creation to its end.
@@ -94,30 +99,34 @@ func play(t *testing.T, w *world) *played {
 			t.Logf("the schema:\n%s", w.schema())
 		}
 	})
-	p.open("")
+	p.open([2]string{})
 	p.callers[0].Post("/data/thing", p.body(map[string]string{}, `"first"`)).Is(201)
-	p.since = p.streams[0].Frame().ID
+	p.since = [2]string{p.streams[0].Frame().ID, p.channels[0].Frame().ID}
 	p.open(p.since) // the first row is behind everybody
 	return p
 }
 
-func (p *played) open(since string) {
-	for _, s := range p.streams {
+func (p *played) open(since [2]string) {
+	for _, s := range slices.Concat(p.streams, p.channels) {
 		s.Close()
 	}
-	p.streams = nil
-	for _, c := range p.callers {
-		if since != "" {
-			c = c.With("Last-Event-ID", since)
+	p.streams, p.channels = nil, nil
+	for i, c := range p.callers {
+		on := func(id string) *servertest.Caller {
+			if id == "" {
+				return c
+			}
+			return c.With("Last-Event-ID", id)
 		}
-		p.streams = append(p.streams, c.Open("/subscribe/thing?leave=true"))
+		p.streams = append(p.streams, on(since[0]).Open("/subscribe/thing?leave=true"))
+		p.channels = append(p.channels, on(since[1]).Open(p.opened[i].query()))
 	}
 }
 
 // live is one row's life, and what each reader is told of it.
 func (p *played) live(t *rapid.T) {
 	if p.dirty {
-		p.open("") // a failure is being made smaller
+		p.open([2]string{}) // a failure is being made smaller
 	}
 	p.dirty = true
 	for _, h := range p.heard {
@@ -223,14 +232,14 @@ func (p *played) write(t *rapid.T, subject string, row *life) {
 	case kind == 2:
 		s, sent := p.draw(t, row)
 		is(t, root.Put(path, p.body(sent, "")), 200)
-		p.happen(t, subject, "update", row, s, sent)
+		p.happen(t, subject, "replace", row, s, sent)
 	case kind == 3:
 		between, first := p.draw(t, row)
 		s, sent := p.draw(t, row)
 		quoted, _ := json.Marshal(subject)
 		step := `{"op":"update","entity":"thing","id":` + string(quoted) + `,"data":`
 		is(t, root.Post("/data/transaction", `{"writes":[`+step+p.body(first, "")+`},`+step+p.body(sent, "")+`}]}`), 200)
-		p.happen(t, subject, "update", row, s, sent, between)
+		p.happen(t, subject, "update", row, s, sent, phase{between, first})
 	default:
 		s, sent := p.draw(t, row)
 		for name := range sent {
@@ -254,12 +263,12 @@ func is(t *rapid.T, a *servertest.Answer, status int) {
 
 // happen takes a change down, or several of one transaction with the states
 // between, and holds every reader's GET, list and frames to it.
-func (p *played) happen(t *rapid.T, subject, op string, row *life, after state, sent map[string]string, between ...state) {
+func (p *played) happen(t *rapid.T, subject, op string, row *life, after state, sent map[string]string, between ...phase) {
 	var changes []happening
 	was := row.state
-	for _, is := range append(between, after) {
-		changes = append(changes, p.change(subject, op, was, is))
-		was = is
+	for _, next := range append(between, phase{after, sent}) {
+		changes = append(changes, p.change(subject, op, was, next))
+		was = next.state
 	}
 	row.state, row.whole = after, nil
 	if after != nil && after["deleted"] != true {
@@ -272,19 +281,38 @@ func (p *played) happen(t *rapid.T, subject, op string, row *life, after state, 
 			if want := p.told(i, h, row); want != nil {
 				p.check(t, i, p.streams[i].Frame(), h, *want)
 			}
+			if want := p.toldOnChannel(i, h, row); want != nil {
+				p.hears(t, i, p.channels[i].Frame(), h, *want)
+			}
 		}
 	}
 }
 
-func (p *played) change(subject, op string, was, is state) happening {
-	h := happening{subject: subject, op: op}
+// phase is a state of a row, and what was sent to bring it about.
+type phase struct {
+	state state
+	sent  map[string]string
+}
+
+func (p *played) change(subject, op string, was state, next phase) happening {
+	h := happening{subject: subject, op: op, word: op + "d", was: was, is: next.state}
 	for _, r := range readers {
-		h.before, h.after = append(h.before, p.sees(r, was)), append(h.after, p.sees(r, is))
+		h.before, h.after = append(h.before, p.sees(r, was)), append(h.after, p.sees(r, next.state))
+	}
+	for _, f := range p.fields {
+		if raw, given := next.sent[f.name]; given {
+			h.sent = append(h.sent, member{f.name, raw})
+		}
 	}
 	switch op {
+	case "replace":
+		h.op, h.word = "update", "updated"
+	case "update":
+		h.word = "patched"
 	case "restore":
-		h.op = "update"
+		h.op, h.word = "update", "restored"
 	case "purge": // of a deleted row: told where there are no rules, and to everybody
+		h.word = "deleted"
 		h.op, h.untold = "delete", len(p.rules) > 0
 		for i := range h.before {
 			h.before[i] = true

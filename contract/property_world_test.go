@@ -13,6 +13,7 @@ import (
 // world is a random schema of one entity, and what follows from it for each
 // reader: an oracle that shares no code with the server.
 type world struct {
+	channelling
 	fields     []field // as declared, traits and built-in fields last
 	id         string  // type of id
 	rules      []ruling
@@ -89,6 +90,7 @@ var worldGen = rapid.Custom(func(t *rapid.T) *world {
 	}
 	w.drawAccess(t)
 	w.drawEvents(t)
+	w.drawChannels(t)
 	return w
 })
 
@@ -170,6 +172,7 @@ func (w *world) schema() string {
 	for i, r := range w.rules {
 		fmt.Fprintf(&b, "      - {name: rule%d, actions: [read], language: expr, expression: '%s'}\n", i, r.expression)
 	}
+	b.WriteString(w.realtime())
 	fmt.Fprintf(&b, "    events:\n      - {name: changed, operations: [%s]", strings.Join(w.operations, ", "))
 	if w.include != nil {
 		fmt.Fprintf(&b, ", include: [%s]", strings.Join(w.include, ", "))

@@ -17,6 +17,7 @@ const shelf = `entities:
     fields: [{name: id, type: string}, {name: title, type: string}]
     events: [{name: changed}]
     subscriptions: [{name: all}]
+    realtime: {filterable: true}
 `
 
 // leakCheck fails the test if anything is left once its server has stopped.
@@ -36,6 +37,7 @@ func TestRoutesAreThoseServed(t *testing.T) {
 		method, path, _ := strings.Cut(strings.Trim(row[0], "`"), " ")
 		methods[path] = append(methods[path], method)
 	}
+	delete(methods, "/data/{entity}/{operation}") // OPTIONS answers for a row of that id
 	if len(methods) < 10 {
 		t.Fatalf("only %d paths in the table", len(methods))
 	}
@@ -62,7 +64,7 @@ func TestParametersAreThoseTaken(t *testing.T) {
 	leakCheck(t)
 	s := servertest.Start(t, servertest.Options{Schema: shelf})
 	ann := s.User("ann").With("Connection", "close")
-	http, streams := read(t, "docs/reference/http.md"), read(t, "docs/guides/streams.md")
+	http, streams, channels := read(t, "docs/reference/http.md"), read(t, "docs/guides/streams.md"), read(t, "docs/guides/channels.md")
 	operators := ann.Get("/data/book?filter[title][is]=x").Problem(400, "invalid_query").Errors[0].Detail
 	_, operators, _ = strings.Cut(operators, "operators ")
 	for name, c := range map[string]struct{ got, want []string }{
@@ -73,6 +75,10 @@ func TestParametersAreThoseTaken(t *testing.T) {
 		"streams": {
 			column(streams.section(t, "Parameters").table("parameter")),
 			ann.Get("/subscribe/book?x=1").Problem(400, "bad_parameter").Available,
+		},
+		"channels": {
+			column(channels.section(t, "Parameters").table("parameter")),
+			ann.Get("/realtime?channel=book&x=1").Problem(400, "bad_parameter").Available,
 		},
 		"filters": {
 			column(http.section(t, "Filters").table("operator")),

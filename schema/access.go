@@ -96,7 +96,10 @@ const (
 	maxFilterLike  = 50_000
 )
 
-func (l *loader) filter(e *Entity, n *document.Node) {
+// filter reads what the entity may be filtered by, and reports whether that is
+// known: nothing in it was refused.
+func (l *loader) filter(e *Entity, n *document.Node) bool {
+	before := len(l.refusals)
 	m := n.Map(&l.refusals, filterShape)
 	e.Filter = Filter{MaxDepth: 3, MaxInValues: 100, MaxLikePattern: 200}
 	if list := m.Get("fields"); list != nil {
@@ -112,6 +115,7 @@ func (l *loader) filter(e *Entity, n *document.Node) {
 	l.limit(limits.Get("maxdepth"), maxFilterDepth, &e.Filter.MaxDepth)
 	l.limit(limits.Get("maxinvalues"), maxFilterIn, &e.Filter.MaxInValues)
 	l.limit(limits.Get("maxlikepatternlength"), maxFilterLike, &e.Filter.MaxLikePattern)
+	return len(l.refusals) == before
 }
 
 func (l *loader) limit(n *document.Node, most int64, into *int) {

@@ -3,8 +3,9 @@
 //
 // It guarantees that every name in a Model resolves: types, traits, enums,
 // fields of indexes, filters, include and exclude, topics of subscriptions. It
-// keeps the contract's refusals of events and subscriptions, among them that an
-// entity with row rules has no subscription without rls. What it does not look
+// keeps the contracts' refusals of events and subscriptions, among them that an
+// entity with row rules has no subscription without rls, and of channels and
+// custom operations. What it does not look
 // into are expressions: predicate, script and access compile them, and place
 // their own refusals with Script.At.
 //

@@ -21,8 +21,10 @@ func (l *loader) entity(n *document.Node) draft {
 	l.indexes(e, m.Get("indexes"))
 	l.access(e, m.Get("access"))
 	l.rowRules(e, m.Get("rowrules"))
-	l.filter(e, m.Get("filter"))
+	filterable := l.filter(e, m.Get("filter"))
 	l.events(e, m.Get("events"))
+	l.realtime(e, m.Get("realtime"), filterable)
+	l.customOperations(e, m.Get("operations"))
 	return draft{entity: e, list: m.Get("subscriptions")}
 }
 

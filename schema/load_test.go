@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -273,7 +274,6 @@ func TestTheFixturesOfTheCasesAreAccepted(t *testing.T) {
 		if fixture.Enums == nil {
 			fixture.Enums = []json.RawMessage{}
 		}
-		delete(fixture.Entity, "realtime") // served by a later version
 		text, err := json.Marshal(map[string]any{"enums": fixture.Enums, "entities": []any{fixture.Entity}})
 		if err != nil {
 			t.Fatal(err)
@@ -294,6 +294,9 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add(faults)
 	f.Add([]byte("entities: [{name: a, fields: [{name: id, type: string, defaultvalue: {a: [1]}}]}]"))
+	f.Add([]byte(operation("name: markOne, kind: write, cardinality: one, realtimeevent: updated, realtime: {events: {updated: true}}, " +
+		"set: {total: 1, title: x, state: paid, meta: {a: [null]}, paid_at: {language: expr, expression: now()}}")))
+	f.Add([]byte(entity("  filter: {fields: [title]}", "  realtime: {events: {left: true, created: false}, subscribablefields: {exclude: [title]}, filterable: true}")))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, rs := schema.Parse([]schema.Source{{Name: "f.yaml", Data: text}})
 		if (m == nil) != (len(rs) > 0) {
@@ -308,6 +311,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, e := range m.Entities {
+			soundChannel(t, e)
 			for i := range e.Subscriptions {
 				if s := &e.Subscriptions[i]; len(m.Source(e, s)) == 0 || (len(e.RowRules) > 0 && !s.RLS) {
 					t.Fatalf("subscription %+v of %s is silent or unguarded", s, e.Name)
@@ -315,4 +319,28 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// soundChannel fails on channels that show nothing or are filtered by nothing, and
+// on operations that set what no operation may.
+func soundChannel(t *testing.T, e *schema.Entity) {
+	t.Helper()
+	r := e.Realtime
+	if r != nil && r.Subscribable != nil && (len(r.Subscribable) == 0 || !slices.IsSorted(r.Subscribable)) {
+		t.Fatalf("subscribable fields %v of %s", r.Subscribable, e.Name)
+	}
+	if r != nil && r.Filterable && !slices.ContainsFunc(e.Filter.Fields, r.Subscribes) {
+		t.Fatalf("%s is filterable by nothing", e.Name)
+	}
+	for i := range e.Operations {
+		op := &e.Operations[i]
+		if (op.Kind == "read" || op.Cardinality == "many") && (op.Event != "" || op.Set != nil) || op.Set != nil && len(op.Set) == 0 {
+			t.Fatalf("operation %+v", op)
+		}
+		for _, a := range op.Set {
+			if f := e.Fields[a.Field]; f.System || f.Final || a.Field == e.ID || a.Script == nil && f.Required && a.Value.IsNull() {
+				t.Fatalf("operation %s sets %s", op.Name, f.Name)
+			}
+		}
+	}
 }

@@ -51,6 +51,8 @@ type Entity struct {
 	Filter                 Filter
 	Events                 []Publisher
 	Subscriptions          []Subscription
+	Realtime               *Realtime // nil: absent
+	Operations             []Operation
 	Pos                    document.Pos
 	byName                 map[string]int
 }

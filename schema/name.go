@@ -16,8 +16,9 @@ type nameKind struct {
 }
 
 var (
-	entityName = nameKind{"an entity", "-"}
-	fieldName  = nameKind{"a field", ""} // row.NAME in an expression
+	entityName = nameKind{"an entity", ".-"}
+	fieldName  = nameKind{"a field", ""}       // row.NAME in an expression
+	pathName   = nameKind{"an operation", "-"} // the last part of a URL
 	labelName  = nameKind{"anything", "-"}
 	topicName  = nameKind{"a topic", ".-"} // one word of a header
 )

@@ -2,9 +2,6 @@ package schema
 
 import "github.com/rowcast/rowcast/internal/document"
 
-// later explains a key of a release to come, which would do nothing here.
-const later = " is not served by this version; remove it"
-
 // What each mapping of a schema file may hold. A key that a later version
 // serves is taken out of Refused and added to Keys here.
 var (
@@ -21,11 +18,7 @@ var (
 	traitShape     = document.Shape{What: "a trait", Keys: []string{"name", "fields"}}
 	entityShape    = document.Shape{
 		What: "an entity",
-		Keys: []string{"name", "table", "datastore", "inherits", "fields", "indexes", "access", "rowrules", "filter", "events", "subscriptions"},
-		Refused: map[string]string{
-			"realtime":   "realtime" + later,
-			"operations": "operations of an entity" + later,
-		},
+		Keys: []string{"name", "table", "datastore", "inherits", "fields", "indexes", "access", "rowrules", "filter", "events", "subscriptions", "realtime", "operations"},
 	}
 	fieldShape = document.Shape{
 		What: "a field",
@@ -53,6 +46,45 @@ var (
 		Keys: []string{"name", "source", "eventtypes", "scope", "rls", "transports", "filter"},
 		Refused: map[string]string{
 			"fieldgroup": "fieldgroup selects nothing: there are no named groups of fields; choose fields with include or exclude on the event",
+		},
+	}
+	realtimeShape = document.Shape{
+		What: "realtime",
+		Keys: []string{"events", "subscribablefields", "filterable"},
+		Refused: map[string]string{
+			"enabled":        "enabled is no key of realtime: any mapping turns channels on; write realtime: false to turn them off",
+			"onpublisherror": "onpublisherror is a function and belongs to the Go API; set OnPublishError of rowcast.Config",
+		},
+	}
+	realtimeEventsShape = document.Shape{
+		What: "events of realtime",
+		Keys: []string{"created", "updated", "patched", "deleted", "restored"},
+		Refused: map[string]string{
+			"left": "left is no event to turn on or off: a subscriber asks for it with leave=true; remove it",
+		},
+	}
+	subscribableShape = document.Shape{
+		What: "subscribablefields",
+		Keys: []string{"exclude"},
+		Refused: map[string]string{
+			"include": "include is not needed: write the fields that may leave as a plain list, subscribablefields: [a, b]",
+		},
+	}
+	operationShape = document.Shape{
+		What: "an operation",
+		Keys: []string{"name", "kind", "cardinality", "action", "realtimeevent", "realtime", "set"},
+		Refused: map[string]string{
+			"handler": "handler is a function and belongs to the Go API; leave set out, and give it under Operations of rowcast.Config",
+		},
+	}
+	operationRealtimeShape = document.Shape{
+		What: "realtime of an operation",
+		Keys: []string{"events"},
+		Refused: map[string]string{
+			"subscribablefields": "subscribablefields is one for all events of the entity; move it to the entity's realtime",
+			"filterable":         "filterable is one for all events of the entity; move it to the entity's realtime",
+			"enabled":            "enabled is no key of realtime; write realtime: false to publish nothing",
+			"onpublisherror":     "onpublisherror is a function and belongs to the Go API; set OnPublishError of rowcast.Config",
 		},
 	}
 )

@@ -134,7 +134,9 @@ func send(t *testing.T, method, url, authorization, body string) *http.Response 
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Authorization", authorization)
+	if authorization != "" {
+		r.Header.Set("Authorization", authorization)
+	}
 	r.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -231,4 +233,59 @@ func TestTailIsRefusedWithTheServersWords(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	server.end(t, syscall.SIGTERM)
+}
+
+// tail follows a channel too: by its filter, live, and again from where it stood.
+func TestTailFollowsAChannel(t *testing.T) {
+	server := start(t, "serve", "--config", anyPort(t, "../../examples/board"))
+	url := server.line(t, `^listening on (\S+)$`)[1]
+	create := func(row string) {
+		if got := send(t, "POST", url+"/data/task", "", row); got.StatusCode != http.StatusCreated {
+			t.Fatalf("%s: status %d", row, got.StatusCode)
+		}
+	}
+	probe := send(t, "GET", url+"/realtime?channel=task", "", "")
+	frames := bufio.NewScanner(probe.Body)
+	await(t, frames, ": subscribed ")
+	create(`{"title":"zero"}`)
+	since := strings.TrimPrefix(await(t, frames, "id: 0"), "id: ")
+
+	create(`{"title":"one, not done"}`)
+	create(`{"title":"two, done","status":"done","points":3}`)
+	create(`{"title":"three, done","status":"done"}`)
+	tail := start(t, "tail", "--channel", "task", "--url", url, "--since", since, "--fields", "title",
+		"--filter", `[status][eq]=done`, "--filter", `{"points":{"isNotNull":true}}`)
+	id := tail.line(t, `^id: (\S+)$`)[1]
+	tail.line(t, `^event: created$`)
+	tail.line(t, `^data: .*"item":\{"title":"two, done"\}\}$`)
+	create(`{"title":"four, done","status":"done","points":1}`)
+	tail.line(t, `^data: .*"title":"four, done"`)
+	if status := tail.end(t, os.Interrupt); status != 0 || !strings.Contains(tail.stderr.String(), "to go on: --since '") {
+		t.Errorf("status %d; %s", status, tail.stderr.String())
+	}
+	again := start(t, "tail", "--channel", "task", "--url", url, "--since", id, "--json")
+	again.line(t, `^\{"event":"created".*"title":"three, done"`)
+	again.end(t, syscall.SIGTERM)
+	server.end(t, syscall.SIGTERM)
+}
+
+func TestTailIsToldOneThingToFollow(t *testing.T) {
+	for _, c := range []struct {
+		args  string
+		wants string
+	}{
+		{"tail", "tail ENTITY"},
+		{"tail order --channel order", "leave them out"},
+		{"tail --channel order --name mine", "leave them out"},
+		{"tail --channel order --ops create", "leave them out"},
+		{"tail order --filter [a][eq]=1", "--channel"},
+		{"tail order --fields id", "--channel"},
+		{"tail --channel order --filter status=open", "[FIELD][OPERATOR]=VALUE"},
+		{"tail --channel order --filter [status][eq]", "[FIELD][OPERATOR]=VALUE"},
+	} {
+		got := run(t, strings.Fields(c.args)...)
+		if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, c.wants) {
+			t.Errorf("%s: got %+v, want a refusal that says %q", c.args, got, c.wants)
+		}
+	}
 }

@@ -7,7 +7,9 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
+	"strings"
 
 	"github.com/rowcast/rowcast/client"
 	"github.com/spf13/cobra"
@@ -15,30 +17,39 @@ import (
 
 func newTail() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "tail ENTITY",
+		Use:   "tail {ENTITY | --channel CHANNEL}",
 		Short: "Print the frames of a stream, and resume by itself",
-		Long: `tail opens GET /subscribe/ENTITY and prints each frame. It reconnects after a lost
-connection or a restart of the server and resumes where it stood, so that every
+		Long: `tail opens GET /subscribe/ENTITY, or with --channel GET /realtime, and prints each frame. It reconnects
+after a lost connection or a restart of the server and resumes where it stood, so that every
 event is printed once. Interrupted, it says on stderr where to go on with --since.`,
 		Example: `  rowcast tail order --token "$(rowcast token --sub ann)" --name mine
-  ROWCAST_TOKEN=… rowcast tail order --ops create,update --json | jq .subject`,
-		Args: cobra.ExactArgs(1),
+  ROWCAST_TOKEN=… rowcast tail order --ops create,update --json | jq .subject
+  rowcast tail --channel order --filter '[status][in]=open,paid' --changed status --leave
+  rowcast tail --channel order.01M8PS40EH1SQW3EQ38GKVA9MX --fields status,total`,
+		Args: cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()
-	url := flags.String("url", "http://127.0.0.1:8080", "address of the server")
+	address := flags.String("url", "http://127.0.0.1:8080", "address of the server")
 	token := flags.String("token", "", "credential; defaults to the environment's ROWCAST_TOKEN, which ps does not show")
 	asJSON := flags.Bool("json", false, "print the data of each frame only, a line each")
-	var sub client.Subscription
-	flags.StringVar(&sub.Name, "name", "", "which declared subscription; may be left out where there is one")
-	flags.StringSliceVar(&sub.Ops, "ops", nil, "narrow to some of create,update,delete")
-	flags.StringVar(&sub.LastEventID, "since", "", "an event id, or the ~ bookmark that tail printed: print what came after it first")
-	flags.BoolVar(&sub.Leave, "leave", false, "also print when a row stops being yours to see")
+	var o tailOptions
+	flags.StringVar(&o.name, "name", "", "which declared subscription; may be left out where there is one")
+	flags.StringSliceVar(&o.ops, "ops", nil, "narrow to some of create,update,delete")
+	flags.StringVar(&o.channel, "channel", "", "follow this channel: ENTITY, or ENTITY.ID for one row")
+	flags.StringArrayVar(&o.filters, "filter", nil, "of a channel: a `condition` '[FIELD][OPERATOR]=VALUE' as in a list, or JSON; may be repeated")
+	flags.StringSliceVar(&o.fields, "fields", nil, "of a channel: show only these fields of the row")
+	flags.StringSliceVar(&o.changed, "changed", nil, "of a channel: leave out updates in which none of these fields became another")
+	flags.StringVar(&o.since, "since", "", "an event id, or the ~ bookmark that tail printed: print what came after it first")
+	flags.BoolVar(&o.leave, "leave", false, "also print when a row stops being yours to see, or stops matching")
 	cmd.RunE = work(func(cmd *cobra.Command, args []string) error {
-		sub.Entity = args[0]
+		source, err := o.source(args)
+		if err != nil {
+			return err
+		}
 		if *token == "" {
 			*token = os.Getenv("ROWCAST_TOKEN")
 		}
-		c, err := client.New(client.Config{URL: *url, Token: *token, Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))})
+		c, err := client.New(client.Config{URL: *address, Token: *token, Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))})
 		if err != nil {
 			return err
 		}
@@ -46,9 +57,58 @@ event is printed once. Interrupted, it says on stderr where to go on with --sinc
 		if *asJSON {
 			show = printJSON
 		}
-		return follow(cmd, c.Stream(sub), show)
+		return follow(cmd, c.Stream(source), show)
 	})
 	return cmd
+}
+
+// tailOptions say what to follow.
+type tailOptions struct {
+	name, channel, since string
+	ops, fields, changed []string
+	filters              []string
+	leave                bool
+}
+
+// source returns the subscription or channel that the options and the arguments
+// name, or which of them do not go together.
+func (o *tailOptions) source(args []string) (client.Source, error) {
+	switch {
+	case o.channel == "" && len(args) == 0:
+		return nil, errors.New("say what to follow: tail ENTITY, or tail --channel CHANNEL")
+	case o.channel == "" && (o.filters != nil || o.fields != nil || o.changed != nil):
+		return nil, errors.New("--filter, --fields and --changed are of channels: use --channel ENTITY")
+	case o.channel == "":
+		return client.Subscription{Entity: args[0], Name: o.name, Ops: o.ops, Leave: o.leave, LastEventID: o.since}, nil
+	case len(args) > 0 || o.name != "" || o.ops != nil:
+		return nil, errors.New("--channel stands in the place of ENTITY, --name and --ops: leave them out")
+	}
+	filter, err := filterParameters(o.filters)
+	if err != nil {
+		return nil, err
+	}
+	return client.Channel{ // the server knows where the entity's name ends
+		Entity: o.channel, Filter: filter, Fields: o.fields, Changed: o.changed, Leave: o.leave, LastEventID: o.since,
+	}, nil
+}
+
+// filterParameters reads conditions as a list takes them, but in plain text.
+func filterParameters(conditions []string) (url.Values, error) {
+	query := url.Values{}
+	for _, condition := range conditions {
+		name, text, found := strings.Cut(condition, "=")
+		switch {
+		case strings.HasPrefix(condition, "{"):
+			name, text, found = "filter", condition, true
+		case strings.HasPrefix(name, "["):
+			name = "filter" + name
+		}
+		if !found || !strings.HasPrefix(name, "filter") {
+			return nil, fmt.Errorf("--filter %q: want '[FIELD][OPERATOR]=VALUE', or JSON as in '{\"status\":{\"eq\":\"open\"}}'", condition)
+		}
+		query.Add(name, text)
+	}
+	return query, nil
 }
 
 // follow prints a stream until the process is told to end.

@@ -46,6 +46,11 @@ entities:
     events: [{name: changed}]
     subscriptions:
       - {name: mine, rls: true}
+  - name: task
+    fields:
+      - {name: id, type: string}
+      - {name: n, type: int}
+    realtime: {filterable: true}
 `
 
 // TestMain proves at the end that no test has left a goroutine.

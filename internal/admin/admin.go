@@ -29,8 +29,9 @@ type Stream struct {
 	Tenant       string    `json:"tenant"`
 	Datastore    string    `json:"datastore"`
 	Entity       string    `json:"entity"`
-	Subscription string    `json:"subscription"`
-	Principal    string    `json:"principal"` // "" for an anonymous one
+	Subscription string    `json:"subscription,omitempty"` // of GET /subscribe
+	Channel      string    `json:"channel,omitempty"`      // of GET /realtime: ENTITY or ENTITY.ID
+	Principal    string    `json:"principal"`              // "" for an anonymous one
 	Delivered    uint64    `json:"delivered"`
 	Dropped      uint64    `json:"dropped"`
 	Replayed     uint64    `json:"replayed"`

@@ -22,6 +22,7 @@ import (
 	"github.com/rowcast/rowcast/internal/engine"
 	"github.com/rowcast/rowcast/internal/httpapi"
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/transport"
 )
 
 const here, there = "acme:test:shop:t1", "acme:test:shop:t2"
@@ -53,13 +54,16 @@ func config(reasons *[]string) admin.Config {
 	return admin.Config{
 		Metrics: admin.NewMetrics(func() []admin.Unit {
 			return []admin.Unit{
-				{Tenant: here, Datastore: "main", Subscribers: 2, Topics: 1, Published: 10, Delivered: 20, Dropped: 3, Replayed: 4, FilterFailures: 5, Lag: 1500 * time.Millisecond},
+				{
+					Tenant: here, Datastore: "main", Subscribers: 2, Topics: 1, Published: 10, Delivered: 20, Dropped: 3, Replayed: 4,
+					FilterFailures: 5, Lag: 1500 * time.Millisecond, Transports: []transport.Counter{{Transport: "file", Published: 9}},
+				},
 				{Tenant: there, Datastore: "main", Subscribers: 7},
 			}
 		}),
 		Streams: func(string) []admin.Stream {
 			return []admin.Stream{
-				{ID: "s2", Tenant: here, Datastore: "main", Entity: "order", Subscription: "all", Since: since.Add(time.Hour), Lagging: true, Dropped: 3},
+				{ID: "s2", Tenant: here, Datastore: "main", Entity: "order", Channel: "order.7", Since: since.Add(time.Hour), Lagging: true, Dropped: 3},
 				{ID: "s1", Tenant: here, Datastore: "main", Entity: "order", Subscription: "mine", Principal: "ann", Since: since, Delivered: 20, Replayed: 4},
 				{ID: "s3", Tenant: there, Entity: "secret", Since: since},
 			}
@@ -112,7 +116,7 @@ func TestStreamsAreTheCallersTenantsAlone(t *testing.T) {
 	got := get(t, h, "/admin/data/streams", here+" operator")
 	want := `{"items":[` +
 		`{"id":"s1","tenant":"acme:test:shop:t1","datastore":"main","entity":"order","subscription":"mine","principal":"ann","delivered":20,"dropped":0,"replayed":4,"since":"2026-09-17T02:25:12Z","lagging":false},` +
-		`{"id":"s2","tenant":"acme:test:shop:t1","datastore":"main","entity":"order","subscription":"all","principal":"","delivered":0,"dropped":3,"replayed":0,"since":"2026-09-17T03:25:12Z","lagging":true}` +
+		`{"id":"s2","tenant":"acme:test:shop:t1","datastore":"main","entity":"order","channel":"order.7","principal":"","delivered":0,"dropped":3,"replayed":0,"since":"2026-09-17T03:25:12Z","lagging":true}` +
 		`],"total":2}` + "\n"
 	if got.Body.String() != want {
 		t.Errorf("got  %s\nwant %s", got.Body, want)

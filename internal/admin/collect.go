@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/rowcast/rowcast/internal/transport"
 )
 
 // reading is one metric read off a Unit.
@@ -17,8 +19,27 @@ type reading struct {
 // unitCollector reads the counters of the units at each scrape, so that the
 // code that counts needs to know nothing of Prometheus.
 type unitCollector struct {
-	units    func() []Unit
-	readings []reading
+	units      func() []Unit
+	readings   []reading
+	transports []transportReading
+}
+
+// transportReading is one metric read off the counters of a transport.
+type transportReading struct {
+	desc *prometheus.Desc
+	of   func(c transport.Counter) uint64
+}
+
+// transportReadings bear the tenant: an admin of one is told nothing of another.
+func transportReadings() []transportReading {
+	counter := func(name, help string, of func(transport.Counter) uint64) transportReading {
+		return transportReading{prometheus.NewDesc(name, help, []string{"tenant", "datastore", "transport"}, nil), of}
+	}
+	return []transportReading{
+		counter("rowcast_transport_published_total", "Channel events that a transport took.", func(c transport.Counter) uint64 { return c.Published }),
+		counter("rowcast_transport_dropped_total", "Channel events that a transport's full queue had no room for.", func(c transport.Counter) uint64 { return c.Dropped }),
+		counter("rowcast_transport_errors_total", "Channel events that a transport failed or panicked on.", func(c transport.Counter) uint64 { return c.Errors }),
+	}
 }
 
 func newUnitCollector(units func() []Unit) *unitCollector {
@@ -28,9 +49,9 @@ func newUnitCollector(units func() []Unit) *unitCollector {
 	counter := func(name, help string, of func(Unit) uint64) reading {
 		return reading{describe(name, help), prometheus.CounterValue, func(u Unit) float64 { return float64(of(u)) }}
 	}
-	return &unitCollector{units: units, readings: []reading{
+	return &unitCollector{units: units, transports: transportReadings(), readings: []reading{
 		gauge("rowcast_subscribers", "Streams open now.", func(u Unit) float64 { return float64(u.Subscribers) }),
-		gauge("rowcast_topics", "Topics that somebody listens to now.", func(u Unit) float64 { return float64(u.Topics) }),
+		gauge("rowcast_topics", "Topics and channels that somebody listens to now.", func(u Unit) float64 { return float64(u.Topics) }),
 		gauge("rowcast_log_lag_seconds", "Age of the oldest committed event that was not handed on yet; 0 when none waits.",
 			func(u Unit) float64 { return u.Lag.Seconds() }),
 		gauge("rowcast_log_held_seconds", "For how long a transaction has held up the change log; 0 when none does.",
@@ -56,6 +77,9 @@ func (c *unitCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, r := range c.readings {
 		out <- r.desc
 	}
+	for _, r := range c.transports {
+		out <- r.desc
+	}
 }
 
 // Collect implements prometheus.Collector.
@@ -63,6 +87,11 @@ func (c *unitCollector) Collect(out chan<- prometheus.Metric) {
 	for _, u := range c.units() {
 		for _, r := range c.readings {
 			out <- prometheus.MustNewConstMetric(r.desc, r.kind, r.of(u), u.Tenant, u.Datastore)
+		}
+		for _, t := range u.Transports {
+			for _, r := range c.transports {
+				out <- prometheus.MustNewConstMetric(r.desc, prometheus.CounterValue, float64(r.of(t)), u.Tenant, u.Datastore, t.Transport)
+			}
 		}
 	}
 }

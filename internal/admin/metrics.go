@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/rowcast/rowcast/internal/httpapi"
+	"github.com/rowcast/rowcast/internal/transport"
 )
 
 // Unit is what a scrape is told of one tenant's datastore. Counters count from
@@ -26,6 +27,7 @@ type Unit struct {
 	Lag               time.Duration
 	Held              time.Duration // for how long a transaction has held up the change log
 	Holder            int32         // the database's process that does
+	Transports        []transport.Counter
 }
 
 // Metrics is the registry of one server. Each server has its own, so that two

@@ -49,6 +49,7 @@ func (l *loader) compile(path string) compiled {
 	if model == nil || len(refusals) > 0 {
 		return compiled{}
 	}
+	l.refusals.Add(model.Unhandled(l.handled)...)
 	c := compiled{model: model, policies: map[string]*access.Policy{}}
 	for _, e := range model.Entities {
 		policy, refusals := access.Compile(e)
@@ -63,8 +64,21 @@ func (l *loader) compile(path string) compiled {
 		for i := range e.Subscriptions {
 			l.compileFilter(model, e, &e.Subscriptions[i])
 		}
+		for i := range e.Operations {
+			l.compileSet(e, &e.Operations[i])
+		}
 	}
 	return c
+}
+
+// compileSet checks what an operation computes against the fields it sets.
+func (l *loader) compileSet(e *schema.Entity, op *schema.Operation) {
+	for _, a := range op.Set {
+		if a.Script != nil {
+			_, refusals := script.CompileAssignment(e, a.Field, *a.Script)
+			l.refusals.Add(refusals...)
+		}
+	}
 }
 
 // compileFilter checks a subscription's filter against every publisher that it

@@ -35,6 +35,7 @@ type Document struct {
 	Auth     auth.Config // what the document says of it; clock, client and logger are the caller's
 	Tenants  []Tenant    // in declared order, at least one
 	Events   Events
+	Realtime *schema.Realtime // what holds for the channels of every entity that does not say otherwise; nil: absent, and an entity must opt in
 	Limits   Limits
 	CORS     CORS
 	Admin    Admin

@@ -7,10 +7,9 @@ import "github.com/rowcast/rowcast/internal/document"
 var (
 	rootShape = document.Shape{
 		What: "the boot document",
-		Keys: []string{"listen", "tls", "dev", "log", "auth", "tenants", "events", "limits", "cors", "admin"},
+		Keys: []string{"listen", "tls", "dev", "log", "auth", "tenants", "events", "realtime", "limits", "cors", "admin"},
 		Refused: map[string]string{
 			"scheduler": "scheduler is not served by this version, which has no delivery queue; remove the key",
-			"realtime":  "realtime is not served by this version, which has no channels; remove the key and use subscriptions of the schema",
 		},
 	}
 	eventsShape = document.Shape{

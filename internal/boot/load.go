@@ -15,8 +15,18 @@ var secretKeys = []string{"secret", "key", "url", "listenurl"}
 // Load reads the boot document at path and everything it names. env looks up
 // the environment (os.LookupEnv). Where anything is refused, the Document is nil
 // and the refusals are all there are, of all files, in the order of the files.
+// No operation of a schema has a handler in Go: each must say what it sets.
 func Load(path string, env func(string) (string, bool)) (*Document, document.Refusals) {
-	l := loader{dir: filepath.Dir(path), doc: Document{File: path}, unset: map[document.Pos]bool{}, schemas: map[string]compiled{}}
+	return LoadWith(path, env, nil)
+}
+
+// LoadWith is Load for who embeds rowcast: handled reports whether a handler in Go
+// does the work of an operation, which then need not say what it sets.
+func LoadWith(path string, env func(string) (string, bool), handled func(entity, operation string) bool) (*Document, document.Refusals) {
+	l := loader{
+		dir: filepath.Dir(path), doc: Document{File: path}, handled: handled,
+		unset: map[document.Pos]bool{}, schemas: map[string]compiled{},
+	}
 	src, err := os.ReadFile(path) //nolint:gosec // the operator says where the boot document is
 	if err != nil {
 		l.refusals.Refuse(document.Pos{File: path, Line: 1, Col: 1}, "the boot document cannot be read: %s; name one with --config, or make one with rowcast init", reason(err))
@@ -41,6 +51,7 @@ type loader struct {
 	refusals document.Refusals
 	unset    map[document.Pos]bool // values the environment did not have
 	schemas  map[string]compiled   // by path, so that tenants can share
+	handled  func(entity, operation string) bool
 }
 
 // expanded replaces the references to the environment.
@@ -84,6 +95,7 @@ func (l *loader) read(root *document.Node) {
 	l.readAuth(m.Need("auth", "say who may call: jwt, keys or anonymous"))
 	l.readTenants(tenants)
 	l.readEvents(m.Get("events"))
+	l.readRealtime(m.Get("realtime"))
 	l.readLimits(m.Get("limits"))
 	l.readCORS(m.Get("cors"))
 	l.readAdmin(m.Get("admin"))

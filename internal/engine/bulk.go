@@ -77,7 +77,9 @@ func (w *writing) bulk(ent *entity, g *access.Grant, rows []store.Row, inputs []
 	}
 	outs := make([]*Outcome, 0, len(rows))
 	for i, row := range rows {
-		out, err := w.create(ent, g, row, inputs[i].sent, true)
+		c := created(inputs[i])
+		c.bulk = true
+		out, err := w.create(ent, g, row, c)
 		if err != nil {
 			return nil, false, inside(fmt.Sprintf("[%d]", i), err)
 		}

@@ -35,7 +35,7 @@ func (e *Engine) Create(ctx context.Context, g *access.Grant, b Body, o Options)
 		if err != nil || again != nil {
 			return first(again), err
 		}
-		out, err := w.create(ent, g, row, in.sent, false)
+		out, err := w.create(ent, g, row, created(in))
 		if err != nil {
 			return nil, err
 		}
@@ -43,10 +43,15 @@ func (e *Engine) Create(ctx context.Context, g *access.Grant, b Body, o Options)
 	})
 }
 
-// create inserts a draft and publishes it. The row as written is judged before
+// created is the change that a create makes of what was sent.
+func created(in *input) *change {
+	return &change{op: schema.Create, fine: "created", sent: in.sent}
+}
+
+// create inserts a draft and publishes it as c, which gets the row. The row as written is judged before
 // a conflict is told, so that a caller learns of no row by trying to write where
 // it may not; only an id that the store draws must be drawn first.
-func (w *writing) create(ent *entity, g *access.Grant, draft store.Row, sent []string, bulk bool) (*Outcome, error) {
+func (w *writing) create(ent *entity, g *access.Grant, draft store.Row, c *change) (*Outcome, error) {
 	row := slices.Clone(draft)
 	ent.stamp(row, g.Principal, w.now, true)
 	drawn := row[ent.ID].IsNull()
@@ -63,8 +68,8 @@ func (w *writing) create(ent *entity, g *access.Grant, draft store.Row, sent []s
 			return nil, err
 		}
 	}
-	err := w.publish(ent, g, &change{op: schema.Create, fine: "created", after: row, sent: sent, bulk: bulk})
-	if err != nil {
+	c.after = row
+	if err := w.publish(ent, g, c); err != nil {
 		return nil, err
 	}
 	return ent.outcome(g, row[ent.ID], row), nil

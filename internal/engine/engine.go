@@ -6,8 +6,9 @@
 // its log rows are one transaction: both are there or neither is. Filters,
 // order, conflicts and preconditions tell a caller nothing that a read would not.
 //
-// An Engine and everything it hands out are safe for concurrent use; it starts
-// no goroutine and needs no closing. It stands on value, document, schema,
+// An Engine and everything it hands out are safe for concurrent use; it needs no
+// closing, and starts a goroutine for a handler of the embedder's alone, whose
+// time it bounds. It stands on value, document, schema,
 // fault, predicate, script, access, render and store. DESIGN.md beside this file
 // says in which order a write is judged, and why.
 package engine
@@ -33,12 +34,15 @@ type Config struct {
 	Origin   string // this instance
 	Model    *schema.Model
 	Policies map[string]*access.Policy // by entity; only entities of this datastore
+	Realtime *schema.Realtime          // the boot document's defaults for channels; nil: none
+	Handlers []Handler                 // operations in Go; only of entities of this datastore
 	Store    store.Store
 	Now      func() time.Time // defaults to time.Now
 	NewID    func() string    // event and row ULIDs; strictly increasing in a process
 	Secret   []byte           // seals cursors
 	MaxRows  int              // defaults to 10000
-	MaxQuery time.Duration    // defaults to 5 s
+	MaxQuery time.Duration    // of a read; defaults to 5 s
+	MaxWork  time.Duration    // of a bulk, a transaction, a handler; defaults to 5 s
 	Logger   *slog.Logger     // defaults to slog.Default()
 }
 
@@ -68,6 +72,7 @@ func New(c Config) (*Engine, error) {
 	}
 	c.MaxRows = cmp.Or(c.MaxRows, 10_000)
 	c.MaxQuery = cmp.Or(c.MaxQuery, 5*time.Second)
+	c.MaxWork = cmp.Or(c.MaxWork, 5*time.Second)
 	e := &Engine{config: c, byName: map[string]*entity{}, sealer: sealer}
 	return e, e.compile()
 }
@@ -79,13 +84,16 @@ func (e *Engine) compile() error {
 		if !served {
 			continue
 		}
-		ent, refused := compileEntity(e.config.Model, policy)
+		ent, refused := compileEntity(e.config.Model, policy, e.config.Realtime)
 		refusals = append(refusals, refused...)
 		e.entities = append(e.entities, s)
 		e.byName[s.Name] = ent
 	}
 	refusals.Sort()
-	return refusals.Err()
+	if err := refusals.Err(); err != nil {
+		return err
+	}
+	return e.handlers()
 }
 
 // Policy returns the compiled access of an entity that this engine serves.
@@ -112,15 +120,20 @@ func (e *Engine) Grant(pr *access.Principal, name string, a access.Action) (*acc
 	if !ok {
 		return nil, fault.New(fault.EntityNotFound, "there is no entity %q here", name)
 	}
-	g, err := ent.policy.Grant(pr)
-	if err != nil {
-		// The grant stands all the same: a rule that fails denies what it governs.
-		e.config.Logger.Warn("an access rule failed and denies", "entity", name, "error", err)
-	}
+	g := e.grant(ent, pr)
 	if err := permit(ent, g, a); err != nil {
 		return nil, err
 	}
 	return g, nil
+}
+
+func (e *Engine) grant(ent *entity, pr *access.Principal) *access.Grant {
+	g, err := ent.policy.Grant(pr)
+	if err != nil {
+		// The grant stands all the same: a rule that fails denies what it governs.
+		e.config.Logger.Warn("an access rule failed and denies", "entity", ent.Name, "error", err)
+	}
+	return g
 }
 
 // entity returns the engine's own knowledge of the grant's entity, once more

@@ -7,19 +7,27 @@ import (
 
 	"github.com/rowcast/rowcast/internal/access"
 	"github.com/rowcast/rowcast/internal/engine"
+	"github.com/rowcast/rowcast/schema"
 )
 
 // What publishing costs a create: the same row with one event, three events
-// and row rules, and none. Eight writers share the commits.
+// and row rules, one with a channel, and none. Eight writers share the commits.
 func BenchmarkCreate(b *testing.B) {
-	for _, c := range []struct{ name, entity, body string }{
-		{"no events", "plain", `{"text":"some text of a usual length","rank":1}`},
-		{"an event", "loud", `{"text":"some text of a usual length","rank":1}`},
-		{"an event with a condition", "note", `{"text":null,"rank":0}`},
-		{"two events and row rules", "order", `{"title":"ab","total":1}`},
+	on, filterable := &schema.Realtime{}, &schema.Realtime{Filterable: true}
+	for _, c := range []struct {
+		name, entity, body string
+		realtime           *schema.Realtime
+	}{
+		{"no events", "plain", `{"text":"some text of a usual length","rank":1}`, nil},
+		{"a channel", "plain", `{"text":"some text of a usual length","rank":1}`, on},
+		{"a channel with filters", "plain", `{"text":"some text of a usual length","rank":1}`, filterable},
+		{"an event", "loud", `{"text":"some text of a usual length","rank":1}`, nil},
+		{"an event and a channel", "loud", `{"text":"some text of a usual length","rank":1}`, on},
+		{"an event with a condition", "note", `{"text":null,"rank":0}`, nil},
+		{"two events and row rules", "order", `{"title":"ab","total":1}`, nil},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			h := open(b)
+			h := channels(b, nil, map[string]*schema.Realtime{c.entity: c.realtime})
 			g, err := h.Grant(alice, c.entity, access.Create)
 			if err != nil {
 				b.Fatal(err)

@@ -18,11 +18,13 @@ type entity struct {
 	policy     *access.Policy
 	patterns   map[*schema.Validation]*regexp.Regexp
 	publishers []publisher
+	channel    *channel              // nil: it has none
+	operations map[string]*Operation // by name
 	// Positions of the fields that rowcast itself sets; -1 where the entity has none.
 	createdBy, createdOn, updatedBy, updatedOn, deletedBy, deletedOn int
 }
 
-func compileEntity(m *schema.Model, policy *access.Policy) (*entity, document.Refusals) {
+func compileEntity(m *schema.Model, policy *access.Policy, realtime *schema.Realtime) (*entity, document.Refusals) {
 	s := policy.Entity
 	at := func(name string, declared bool) int {
 		if i, ok := s.Field(name); ok && declared {
@@ -31,7 +33,7 @@ func compileEntity(m *schema.Model, policy *access.Policy) (*entity, document.Re
 		return -1
 	}
 	ent := &entity{
-		Entity: s, policy: policy, patterns: map[*schema.Validation]*regexp.Regexp{},
+		Entity: s, policy: policy, channel: compileChannel(policy, realtime), patterns: map[*schema.Validation]*regexp.Regexp{},
 		createdBy: at("createdby", s.Common), createdOn: at("createdon", s.Common),
 		updatedBy: at("updatedby", s.Common), updatedOn: at("updatedon", s.Common),
 		deletedBy: at("deletedby", s.SoftDelete), deletedOn: at("deletedon", s.SoftDelete),
@@ -42,7 +44,7 @@ func compileEntity(m *schema.Model, policy *access.Policy) (*entity, document.Re
 		ent.publishers = append(ent.publishers, p)
 		refusals = append(refusals, refused...)
 	}
-	return ent, refusals
+	return ent, append(refusals, ent.compileOperations()...)
 }
 
 func (ent *entity) compilePatterns() (refusals document.Refusals) {

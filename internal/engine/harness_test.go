@@ -124,7 +124,13 @@ type house struct {
 
 func open(t testing.TB, change ...func(*engine.Config)) *house {
 	t.Helper()
-	model := schematest.Model(t, shop)
+	return build(t, shop, change...)
+}
+
+// build is open for another schema.
+func build(t testing.TB, text string, change ...func(*engine.Config)) *house {
+	t.Helper()
+	model := schematest.Model(t, text)
 	h := &house{t: t, now: time.Date(2026, 9, 17, 2, 25, 12, 345678000, time.UTC)}
 	db, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "t.db"), Committed: h.committed, Now: func() time.Time { return h.now }})
 	if err != nil {

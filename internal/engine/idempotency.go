@@ -20,7 +20,8 @@ type key struct {
 // told is what is kept of a request under its key: ids, never values, since
 // whoever asks again is answered as they may read the rows then.
 type told struct {
-	IDs []string `json:"ids"`
+	IDs     []string `json:"ids"`
+	Changed int      `json:"changed,omitempty"` // rows written, of an operation on many
 }
 
 // newKey reads the key of a request. Anonymous callers share one identity, so
@@ -97,12 +98,17 @@ func (w *writing) reread(g *access.Grant, text string) (*Outcome, error) {
 // remember keeps the outcomes under the key, in the write's own transaction:
 // a write that is undone is not remembered.
 func (w *writing) remember(k *key, outs ...*Outcome) error {
-	if k == nil {
-		return nil
-	}
 	kept := told{IDs: make([]string, len(outs))}
 	for i, out := range outs {
 		kept.IDs[i] = w.engine.byName[out.Grant.Policy.Entity.Name].idText(out.ID)
+	}
+	return w.keep(k, kept)
+}
+
+// keep keeps what a request is to be told under its key, if it has one.
+func (w *writing) keep(k *key, kept told) error {
+	if k == nil {
+		return nil
 	}
 	result, err := json.Marshal(kept)
 	if err != nil {

@@ -62,7 +62,9 @@ type change struct {
 	// guard must know nothing of it.
 	hidden bool
 	bulk   bool
-	sent   []string
+	sent   []string          // names in the payload
+	custom *schema.Operation // the operation that made it; nil: a standard one
+	names  []string          // what differs does, once somebody has asked
 }
 
 // payload is what a condition sees: the row after, or before a delete.
@@ -77,14 +79,13 @@ func (c *change) operation() string { return opNames[c.op] }
 
 var opNames = map[schema.Op]string{schema.Create: "create", schema.Update: "update", schema.Delete: "delete"}
 
-// publish gathers one log row for each publisher that speaks of the change. A
-// condition that fails undoes the write: to skip the event would hide a change,
+// publish gathers one log row for each publisher that speaks of the change, and
+// one for the channels. A condition that fails undoes the write: to skip the event would hide a change,
 // to send it would show one that the schema meant to hide.
 func (w *writing) publish(ent *entity, g *access.Grant, c *change) error {
 	if w.left != nil {
 		w.left[rowKey{ent.Name, ent.subject(c.payload())}] = c.after
 	}
-	var differs []string
 	for i := range ent.publishers {
 		p := &ent.publishers[i]
 		if !p.Operations.Has(c.op) || (c.bulk && !p.Bulk) {
@@ -97,11 +98,9 @@ func (w *writing) publish(ent *entity, g *access.Grant, c *change) error {
 		if !told {
 			continue
 		}
-		if differs == nil {
-			differs = ent.differs(c)
-		}
-		w.log = append(w.log, w.logRow(ent, p, g, c, differs))
+		w.log = append(w.log, w.logRow(ent, p.Topic, p.guard, g, c))
 	}
+	w.channelRow(ent, g, c)
 	return nil
 }
 
@@ -120,18 +119,19 @@ func (w *writing) holds(ent *entity, p *publisher, g *access.Grant, c *change) (
 	return told, nil
 }
 
-func (w *writing) logRow(ent *entity, p *publisher, g *access.Grant, c *change, differs []string) *store.LogRow {
+// logRow makes the row of one topic, "" for the channels.
+func (w *writing) logRow(ent *entity, topic string, guard []int, g *access.Grant, c *change) *store.LogRow {
 	row := &store.LogRow{
-		EventID: w.engine.config.NewID(), Entity: ent.Name, Operation: c.op, Fine: c.fine, Topic: p.Topic,
-		Subject: ent.subject(c.payload()), Time: w.now, Sent: c.sent, Differs: differs,
+		EventID: w.engine.config.NewID(), Entity: ent.Name, Operation: c.op, Fine: c.fine, Topic: topic,
+		Subject: ent.subject(c.payload()), Time: w.now, Sent: c.sent, Differs: ent.differs(c),
 		Origin: w.engine.config.Origin, Row: c.after,
 	}
 	if !g.Principal.Anonymous {
 		row.Actor = g.Principal.ID
 	}
-	row.Guard.After = kept(p.guard, c.after)
+	row.Guard.After = kept(guard, c.after)
 	if !c.hidden {
-		row.Guard.Before = kept(p.guard, c.before)
+		row.Guard.Before = kept(guard, c.before)
 	}
 	return row
 }
@@ -154,14 +154,17 @@ func kept(columns []int, row store.Row) store.Row {
 // differs names the fields whose values differ between before and after; of a
 // new row those that are not null; of a removed one none.
 func (ent *entity) differs(c *change) []string {
-	out := []string{}
+	if c.names != nil {
+		return c.names
+	}
+	c.names = []string{}
 	if c.after == nil {
-		return out
+		return c.names
 	}
 	for i, f := range ent.Fields {
 		if was := c.before; (was == nil && !c.after[i].IsNull()) || (was != nil && was[i] != c.after[i]) {
-			out = append(out, f.Name)
+			c.names = append(c.names, f.Name)
 		}
 	}
-	return out
+	return c.names
 }

@@ -70,9 +70,13 @@ func badParameter(name, what string, available []string) error {
 // filter reads the filter of a query string: by listed fields, as far as the
 // caller reads them unmasked. nil is no filter.
 func (ent *entity) filter(g *access.Grant, raw string) (*predicate.Predicate, error) {
-	tree, err := predicate.ParseQuery(ent.Entity, raw, func(field int) bool {
+	return ent.filterBy(raw, func(field int) bool {
 		return slices.Contains(ent.Filter.Fields, field) && g.ReadsPlain(field)
 	})
+}
+
+func (ent *entity) filterBy(raw string, may func(field int) bool) (*predicate.Predicate, error) {
+	tree, err := predicate.ParseQuery(ent.Entity, raw, may)
 	if err != nil || tree == nil {
 		return nil, err
 	}

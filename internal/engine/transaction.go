@@ -7,6 +7,7 @@ import (
 	"github.com/rowcast/rowcast/fault"
 	"github.com/rowcast/rowcast/internal/access"
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/schema"
 )
 
 // Step is one write of a transaction.
@@ -130,9 +131,9 @@ func (w *writing) step(s *step) (*Outcome, error) {
 		if err := s.in.invalid(); err != nil {
 			return nil, err
 		}
-		return w.create(s.ent, s.grant, s.draft, s.in.sent, false)
+		return w.create(s.ent, s.grant, s.draft, created(s.in))
 	case "update":
-		old, err := w.changeable(s.ent, s.grant, s.ID, precondition{})
+		old, err := w.changeable(s.ent, s.grant, s.ID, precondition{}, access.Update)
 		if err != nil {
 			return nil, err
 		}
@@ -148,9 +149,12 @@ func (w *writing) step(s *step) (*Outcome, error) {
 
 // settle hands on each row as the transaction leaves it, also where the step
 // that left it so is published to nobody: a frame must never show a state
-// between two steps, which nobody could have read.
+// between two steps, which nobody could have read. A delete hands on none.
 func (w *writing) settle() {
 	for _, row := range w.log {
+		if row.Operation == schema.Delete {
+			continue
+		}
 		row.Row = w.left[rowKey{row.Entity, row.Subject}]
 	}
 }

@@ -35,7 +35,7 @@ func (e *Engine) update(ctx context.Context, g *access.Grant, id string, b Body,
 	}
 	in := ent.read(b)
 	return e.one(ctx, func(w *writing) (*Outcome, error) {
-		old, err := w.changeable(ent, g, id, pre)
+		old, err := w.changeable(ent, g, id, pre, access.Update)
 		if err != nil {
 			return nil, err
 		}
@@ -43,8 +43,8 @@ func (e *Engine) update(ctx context.Context, g *access.Grant, id string, b Body,
 	})
 }
 
-// changeable returns the live row of that id if the caller may change it.
-func (w *writing) changeable(ent *entity, g *access.Grant, id string, pre precondition) (store.Row, error) {
+// changeable returns the live row of that id if the caller may take the action on it.
+func (w *writing) changeable(ent *entity, g *access.Grant, id string, pre precondition, a access.Action) (store.Row, error) {
 	old, err := w.find(ent, g, id)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (w *writing) changeable(ent *entity, g *access.Grant, id string, pre precon
 	if err := pre.check(g, old); err != nil {
 		return nil, err
 	}
-	return old, ent.may(g, access.Update, old)
+	return old, ent.may(g, a, old)
 }
 
 // update writes what the input makes of a row that the caller may change. fine

@@ -27,9 +27,15 @@ type rowKey struct{ entity, subject string }
 // write runs fn as one work. The log is written last: its lock is then held
 // for the shortest time, and a number is drawn after the rows' own locks.
 func (e *Engine) write(ctx context.Context, alone bool, fn func(w *writing) error) error {
-	return asFault(e.config.Store.Write(ctx, store.Work{Alone: alone, Run: func(_ context.Context, tx store.Tx) error {
+	return e.work(ctx, alone, func(_ context.Context, w *writing) error { return fn(w) })
+}
+
+// work is write for who needs the writer's own context, which ends with the
+// transaction's time.
+func (e *Engine) work(ctx context.Context, alone bool, fn func(ctx context.Context, w *writing) error) error {
+	return asFault(e.config.Store.Write(ctx, store.Work{Alone: alone, Deadline: e.config.MaxWork, Run: func(ctx context.Context, tx store.Tx) error {
 		w := &writing{engine: e, tx: tx, now: e.now()}
-		if err := fn(w); err != nil {
+		if err := fn(ctx, w); err != nil {
 			return err
 		}
 		if len(w.log) == 0 {

@@ -56,6 +56,7 @@ type Config struct {
 	Auth      Authenticator
 	Tenants   Tenants
 	Subscribe StreamHandler // GET /subscribe/{entity}; nil: no such route
+	Realtime  StreamHandler // GET /realtime; nil: no such route
 	Routes    []Route       // further routes (probes, metrics, admin)
 	Limits    Limits
 	Origins   []string // cors.origins, matched exactly; "*" alone allows all, without credentials

@@ -23,6 +23,7 @@ type call struct {
 	principal           *access.Principal
 	fromCookie          bool
 	entity, key         string // of /data paths, decoded
+	operation           string // likewise
 	status              int    // 0: nothing written yet
 	failure             error  // what a refusal stands for; its cause is logged, never shown
 }

@@ -18,8 +18,9 @@ import (
 )
 
 func TestWithoutACredentialEveryNameAnswersAlike(t *testing.T) {
+	never := func(http.ResponseWriter, *http.Request, *access.Principal, bool) { t.Error("a stream was opened") }
 	s := serve(t, httpapi.Config{
-		Subscribe: func(http.ResponseWriter, *http.Request, *access.Principal, bool) { t.Error("a stream was opened") },
+		Subscribe: never, Realtime: never,
 		Routes: []httpapi.Route{
 			{Method: "GET", Pattern: "/metrics", Guard: httpapi.Admin, Handler: ok},
 			{Method: "GET", Pattern: "/admin/data/streams", Guard: httpapi.Admin, Handler: ok},
@@ -163,11 +164,11 @@ func TestAnOriginThatIsNoneIsRefused(t *testing.T) {
 }
 
 func TestTheCookieNeitherWritesNorStreamsForAnotherSite(t *testing.T) {
+	opens := func(w http.ResponseWriter, _ *http.Request, _ *access.Principal, _ bool) {
+		w.WriteHeader(http.StatusOK)
+	}
 	s := serve(t, httpapi.Config{
-		Origins: []string{"https://app.example"}, Cookie: "rowcast_session",
-		Subscribe: func(w http.ResponseWriter, _ *http.Request, _ *access.Principal, _ bool) {
-			w.WriteHeader(http.StatusOK)
-		},
+		Origins: []string{"https://app.example"}, Cookie: "rowcast_session", Subscribe: opens, Realtime: opens,
 	})
 	self := s.URL
 	for name, tc := range map[string]struct {
@@ -199,10 +200,12 @@ func TestTheCookieNeitherWritesNorStreamsForAnotherSite(t *testing.T) {
 				}
 			}
 			ask{method: "GET", path: "/data/order", headers: headers}.do(t, s).refused(t, 404, "entity_not_found")
-			if got := (ask{method: "GET", path: "/subscribe/order", headers: headers}).do(t, s); tc.refused {
-				got.refused(t, 403, "cross_origin")
-			} else {
-				got.is(t, 200)
+			for _, path := range []string{"/subscribe/order", "/realtime?channel=order"} {
+				if got := (ask{method: "GET", path: path, headers: headers}).do(t, s); tc.refused {
+					got.refused(t, 403, "cross_origin")
+				} else {
+					got.is(t, 200)
+				}
 			}
 		})
 	}

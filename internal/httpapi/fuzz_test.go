@@ -18,13 +18,18 @@ func FuzzRowPath(f *testing.F) {
 		path := rowPath(entity, id)
 		for suffix, want := range map[string]*route{"": routes.row, "/restore": routes.restore, "/purge": routes.purge} {
 			var c call
-			got := routes.find(&c, strings.TrimPrefix(path, "/data/")+suffix)
+			got := routes.find(&c, "GET", strings.TrimPrefix(path, "/data/")+suffix)
 			if suffix == "" && id == "bulk" {
 				want = routes.bulk
 			}
 			if got != want || c.entity != entity || c.key != id {
 				t.Errorf("%q leads to %s of %q %q, want %s of %q %q", path+suffix, got.pattern, c.entity, c.key, want.pattern, entity, id)
 			}
+		}
+		var c call
+		got := routes.find(&c, "POST", strings.TrimPrefix(path, "/data/")+"/act")
+		if got != routes.rowOperation || c.entity != entity || c.key != id || c.operation != "act" {
+			t.Errorf("%q leads to %s of %q %q %q", path+"/act", got.pattern, c.entity, c.key, c.operation)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 // dataRoutes are the routes below /data/.
 type dataRoutes struct {
 	transaction, collection, bulk, row, restore, purge *route
+	entityOperation, rowOperation                      *route
 }
 
 func newDataRoutes() dataRoutes {
@@ -29,6 +30,9 @@ func newDataRoutes() dataRoutes {
 		row:     dataRoute("/data/{entity}/{id}", row),
 		restore: dataRoute("/data/{entity}/{id}/restore", map[string]handler{http.MethodPatch: restoreRow}),
 		purge:   dataRoute("/data/{entity}/{id}/purge", map[string]handler{http.MethodDelete: purgeRow}),
+		// Only POST, which no row takes, means an operation.
+		entityOperation: dataRoute("/data/{entity}/{operation}", map[string]handler{http.MethodPost: operateEntity}),
+		rowOperation:    dataRoute("/data/{entity}/{id}/{operation}", map[string]handler{http.MethodPost: operateRow}),
 	}
 }
 
@@ -38,8 +42,8 @@ func dataRoute(pattern string, methods map[string]handler) *route {
 
 // find splits the rest of an escaped path at its slashes and then decodes each
 // part, once: so an id may hold slashes, dots and percent signs. It leaves the
-// entity and the id in c.
-func (d *dataRoutes) find(c *call, rest string) *route {
+// entity, and the id or operation, in c.
+func (d *dataRoutes) find(c *call, method, rest string) *route {
 	parts := strings.SplitN(rest, "/", 4)
 	for i, part := range parts {
 		decoded, err := url.PathUnescape(part)
@@ -59,12 +63,18 @@ func (d *dataRoutes) find(c *call, rest string) *route {
 		return d.collection
 	case len(parts) == 2 && c.key == "bulk":
 		return d.bulk
+	case len(parts) == 2 && method == http.MethodPost:
+		c.key, c.operation = "", parts[1]
+		return d.entityOperation
 	case len(parts) == 2:
 		return d.row
 	case len(parts) == 3 && parts[2] == "restore":
 		return d.restore
 	case len(parts) == 3 && parts[2] == "purge":
 		return d.purge
+	case len(parts) == 3 && (method == http.MethodPost || method == http.MethodOptions):
+		c.operation = parts[2]
+		return d.rowOperation
 	}
 	return unknownRoute
 }

@@ -40,18 +40,20 @@ func (c *call) write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// subscribe hands the connection over. A stream is a read that goes on: with
+// handOver gives a stream its connection. A stream is a read that goes on: with
 // the cookie, a page of another site must not even open it. A body is refused:
 // while one is to come, net/http neither sends the preamble nor sees the client leave.
-func subscribe(c *call) error {
-	if c.fromCookie && !c.api.origin.read(c.req) {
-		return fault.New(fault.CrossOrigin, "a page of another origin opened this stream with the session cookie; list the origin under cors.origins")
+func handOver(open StreamHandler) handler {
+	return func(c *call) error {
+		if c.fromCookie && !c.api.origin.read(c.req) {
+			return fault.New(fault.CrossOrigin, "a page of another origin opened this stream with the session cookie; list the origin under cors.origins")
+		}
+		if c.req.ContentLength != 0 {
+			return fault.New(fault.MalformedBody, "a stream is opened without a body")
+		}
+		c.hurry() // for a refusal; a stream has deadlines of its own
+		defer c.hurry()
+		open(c.ResponseWriter, c.req, c.principal, c.fromCookie)
+		return nil
 	}
-	if c.req.ContentLength != 0 {
-		return fault.New(fault.MalformedBody, "a stream is opened without a body")
-	}
-	c.hurry() // for a refusal; a stream has deadlines of its own
-	defer c.hurry()
-	c.api.config.Subscribe(c.ResponseWriter, c.req, c.principal, c.fromCookie)
-	return nil
 }

@@ -46,8 +46,10 @@ var unknownRoute = &route{pattern: "none"}
 // newMux registers all that is not below /data.
 func newMux(c Config) (*http.ServeMux, error) {
 	routes := map[string]*route{"/": unknownRoute}
-	if c.Subscribe != nil {
-		routes["/subscribe/{entity}"] = &route{guard: Caller, stream: true, methods: map[string]handler{http.MethodGet: subscribe}}
+	for pattern, open := range map[string]StreamHandler{"/subscribe/{entity}": c.Subscribe, "/realtime": c.Realtime} {
+		if open != nil {
+			routes[pattern] = &route{guard: Caller, stream: true, methods: map[string]handler{http.MethodGet: handOver(open)}}
+		}
 	}
 	if c.Cookie != "" {
 		routes["/session"] = &route{methods: map[string]handler{http.MethodPost: openSession, http.MethodDelete: closeSession}}
@@ -88,7 +90,7 @@ func addRoute(routes map[string]*route, r Route) error {
 func (a *API) dispatch(c *call) {
 	escaped := c.req.URL.EscapedPath()
 	if rest, ok := strings.CutPrefix(escaped, "/data/"); ok {
-		a.data.find(c, rest).ServeHTTP(c, c.req)
+		a.data.find(c, c.req.Method, rest).ServeHTTP(c, c.req)
 		return
 	}
 	if clean := path.Clean(escaped); escaped != clean && (clean == "/" || escaped != clean+"/") {
@@ -126,6 +128,12 @@ func (rt *route) serve(c *call) error {
 	if rt == unknownRoute {
 		return fault.New(fault.RouteNotFound, "nothing is served under this path")
 	}
+	return c.notAllowed(rt)
+}
+
+// notAllowed answers a method that the route does not take; OPTIONS asks for
+// just that answer.
+func (c *call) notAllowed(rt *route) error {
 	allow := rt.allowed()
 	c.Header().Set("Allow", strings.Join(allow, ", "))
 	if c.req.Method == http.MethodOptions {

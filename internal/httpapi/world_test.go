@@ -37,6 +37,10 @@ entities:
     rowrules:
       - {name: own, actions: [read, update, delete], language: expr, expression: row.owner_id == user.id}
       - {name: staff, actions: [read, update, delete], language: expr, expression: '"staff" in user.roles'}
+    operations:
+      - {name: finish, kind: write, cardinality: one, set: {title: done, hidden: finished}}
+      - {name: raise, kind: write, cardinality: one, set: {total: {language: expr, expression: payload.total + 1}}}
+      - {name: give, kind: write, cardinality: one, set: {owner_id: bob}}
   - name: ticket
     fields:
       - {name: id, type: int}
@@ -47,6 +51,9 @@ entities:
       - {name: title, type: string}
     access:
       actions: {language: expr, expression: '"staff" in user.roles ? ["create","read","update"] : ["create","update"]'}
+    operations:
+      - {name: stamp, kind: write, cardinality: one, set: {title: stamped}}
+      - {name: burn, kind: write, cardinality: one, action: delete, set: {title: ash}}
   - name: far
     datastore: other
     fields:

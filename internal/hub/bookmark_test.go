@@ -18,7 +18,7 @@ func TestPositionIsNotBehindTheFramesTaken(t *testing.T) {
 	w.hub.Publish([]*tail.Entry{first})
 	// The hub is in the middle of a batch: offered to this one, not to everybody.
 	second := w.entry("bell", schema.Create, nil, w.row("bell", "x", "hi", 1))
-	w.hub.offer("entity.bell", []*tail.Entry{second}, second.Log.Seq, nil)
+	w.hub.offer(lane{topic: "entity.bell"}, []*tail.Entry{second}, second.Log.Seq, nil)
 	due := s.Take(nil)
 	if want := position(second); len(due.Frames) != 2 || due.Upto != want {
 		t.Errorf("%d frames up to %v, want 2 up to %v", len(due.Frames), due.Upto, want)

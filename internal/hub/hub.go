@@ -5,7 +5,8 @@
 // frame that finds it full is counted as dropped for that subscriber alone,
 // which from there on catches up from the log; nobody else notices
 // (Delivery contract). Nothing is written, read or waited for while a lock is
-// held. Live and replayed entries are judged by the same View.
+// held. Live and replayed entries are judged by the same View,
+// be it of a declared subscription or of a channel.
 //
 // All methods are safe for concurrent use; Publish is called by one goroutine
 // at a time. It may import event, schema, predicate, script, access, render,
@@ -34,7 +35,7 @@ type Hub struct {
 	now func() time.Time
 
 	mu     sync.RWMutex
-	topics map[string][]*Subscriber
+	lanes  map[lane][]*Subscriber
 	closed bool
 
 	rounds *rounds
@@ -52,7 +53,7 @@ type totals struct{ delivered, dropped, replayed, failed atomic.Int64 }
 
 // Counters is the hub's account (contract: Counters, per manager).
 type Counters struct {
-	Subscribers, Topics                              int
+	Subscribers, Topics                              int // Topics: lanes that somebody listens on, topics and channels
 	Published, Delivered, Dropped, Replayed, Failing int64
 }
 
@@ -61,7 +62,7 @@ func New(now func() time.Time) *Hub {
 	if now == nil {
 		now = time.Now
 	}
-	h := &Hub{now: now, topics: map[string][]*Subscriber{}, rounds: newRounds()}
+	h := &Hub{now: now, lanes: map[lane][]*Subscriber{}, rounds: newRounds()}
 	h.position.Store(&store.Position{})
 	h.begun.Store(&store.Position{})
 	return h
@@ -75,7 +76,7 @@ type Start struct {
 }
 
 // Register adds a subscriber. It reports false once the hub is closing.
-func (h *Hub) Register(v *View, start Start, heartbeat time.Duration) (*Subscriber, bool) {
+func (h *Hub) Register(v View, start Start, heartbeat time.Duration) (*Subscriber, bool) {
 	s := &Subscriber{
 		ID: strconv.FormatInt(h.opened.Add(1), 10), View: v, Since: h.now(), position: &h.position, rounds: h.rounds, busy: true, wake: make(chan struct{}, 1), heartbeat: heartbeat,
 		from: start.From, lagging: start.CatchUp, lagAfter: start.From,
@@ -89,8 +90,9 @@ func (h *Hub) Register(v *View, start Start, heartbeat time.Duration) (*Subscrib
 	if h.closed {
 		return nil, false
 	}
-	s.place = len(h.topics[v.Topic])
-	h.topics[v.Topic] = append(h.topics[v.Topic], s)
+	s.lane = v.About().lane
+	s.place = len(h.lanes[s.lane])
+	h.lanes[s.lane] = append(h.lanes[s.lane], s)
 	// Batches that were begun before may not be offered to it: while it catches
 	// up, it may not rejoin below them, and if it does not, it begins after them.
 	begun := *h.begun.Load()
@@ -135,10 +137,10 @@ func (h *Hub) Unregister(s *Subscriber) {
 	s.release()
 }
 
-// remove takes a subscriber out of its topic; the last one moves to its place,
+// remove takes a subscriber out of its lane; the last one moves to its place,
 // so that a thousand who leave at once cost a thousand steps.
 func (h *Hub) remove(s *Subscriber) bool {
-	list := h.topics[s.View.Topic]
+	list := h.lanes[s.lane]
 	if s.place >= len(list) || list[s.place] != s {
 		return false
 	}
@@ -146,46 +148,36 @@ func (h *Hub) remove(s *Subscriber) bool {
 	list[s.place] = list[last]
 	list[s.place].place = s.place
 	list[last] = nil
-	if h.topics[s.View.Topic] = list[:last]; last == 0 {
-		delete(h.topics, s.View.Topic)
+	if h.lanes[s.lane] = list[:last]; last == 0 {
+		delete(h.lanes, s.lane)
 	}
 	return true
 }
 
-// Publish offers a batch, in log order, to every subscriber of its topics.
+// Publish offers a batch, in log order, to every subscriber of its topics and channels.
 func (h *Hub) Publish(batch []*tail.Entry) {
 	last := batch[len(batch)-1].Log
 	end := &store.Position{Seq: last.Seq, EventID: last.EventID}
 	h.begun.Store(end) // before the first list is read: see Register
 	h.published.Add(int64(len(batch)))
 	var told []*Subscriber
-	for topic, entries := range byTopic(batch) {
-		told = h.offer(topic, entries, last.Seq, told)
+	for l, entries := range h.sort(batch) {
+		told = h.offer(l, entries, last.Seq, told)
 	}
 	h.rounds.tell(told)
 	h.position.Store(end)
 }
 
-// offer gives a topic's entries to its subscribers and adds those to be woken to told.
-func (h *Hub) offer(topic string, entries []*tail.Entry, last int64, told []*Subscriber) []*Subscriber {
+// offer gives a lane's entries to its subscribers and adds those to be woken to told.
+func (h *Hub) offer(l lane, entries []*tail.Entry, last int64, told []*Subscriber) []*Subscriber {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	for _, s := range h.topics[topic] {
+	for _, s := range h.lanes[l] {
 		if s.offer(entries, last) {
 			told = append(told, s)
 		}
 	}
 	return told
-}
-
-func byTopic(batch []*tail.Entry) map[string][]*tail.Entry {
-	groups := make(map[string][]*tail.Entry, 1)
-	for _, e := range batch {
-		if e.Log.Topic != "" && e.Entity != nil {
-			groups[e.Log.Topic] = append(groups[e.Log.Topic], e)
-		}
-	}
-	return groups
 }
 
 // Run marks heartbeats that are due, and begins the rounds that had to wait,
@@ -227,11 +219,11 @@ func (h *Hub) Subscribers() []*Subscriber {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	n := 0
-	for _, list := range h.topics {
+	for _, list := range h.lanes {
 		n += len(list)
 	}
 	all := make([]*Subscriber, 0, n)
-	for _, list := range h.topics {
+	for _, list := range h.lanes {
 		all = append(all, list...)
 	}
 	return all
@@ -242,10 +234,10 @@ func (h *Hub) Counters() Counters {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	c := Counters{
-		Topics: len(h.topics), Published: h.published.Load(), Delivered: h.gone.delivered.Load(),
+		Topics: len(h.lanes), Published: h.published.Load(), Delivered: h.gone.delivered.Load(),
 		Dropped: h.gone.dropped.Load(), Replayed: h.gone.replayed.Load(), Failing: h.gone.failed.Load(),
 	}
-	for _, list := range h.topics {
+	for _, list := range h.lanes {
 		c.Subscribers += len(list)
 		for _, s := range list {
 			c.Delivered += s.delivered.Load()

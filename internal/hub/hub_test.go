@@ -39,6 +39,15 @@ entities:
       - {name: rows, rls: true}
       - {name: own, scope: user}
       - {name: loud, filter: {language: expr, expression: payload.level > 5}}
+  - name: card
+    fields:
+      - {name: id, type: string}
+      - {name: title, type: string}
+      - {name: pin, type: string, mask: {keeplast: 1}}
+      - {name: note, type: string}
+    access:
+      actions: {language: expr, expression: '"clear" in user.roles ? true : ["read"]'}
+      read: {language: expr, expression: '"clear" in user.roles ? true : ["id", "title", "pin"]'}
 `
 
 // world is a schema with a hub, and numbers for log rows.
@@ -64,7 +73,7 @@ func (w *world) entity(name string) *schema.Entity {
 }
 
 // view opens a subscription of an entity for a user.
-func (w *world) view(entity, subscription, user string) *View {
+func (w *world) view(entity, subscription, user string) *Declared {
 	w.t.Helper()
 	e := w.entity(entity)
 	policy, refusals := access.Compile(e)
@@ -78,7 +87,7 @@ func (w *world) view(entity, subscription, user string) *View {
 	}
 	for i := range e.Subscriptions {
 		if sub := &e.Subscriptions[i]; sub.Name == subscription {
-			v := &View{Tenant: "t", Entity: e, Subscription: sub, Topic: sub.Source, Ops: sub.Operations, Principal: pr}
+			v := &Declared{Tenant: "t", Entity: e, Subscription: sub, Topic: sub.Source, Ops: sub.Operations, Principal: pr}
 			v.See(Source{Publisher: &e.Events[0], Grant: grant, Filter: compileFilter(w.t, e, sub)})
 			return v
 		}
@@ -204,7 +213,7 @@ func TestUnregisteredIsSkipped(t *testing.T) {
 }
 
 // wantVerdict judges a change of a row that is now as it is read again.
-func wantVerdict(t *testing.T, v *View, e *tail.Entry, now store.Row, want Verdict) {
+func wantVerdict(t *testing.T, v View, e *tail.Entry, now store.Row, want Verdict) {
 	t.Helper()
 	e.Row, e.Own = now, false
 	if got := v.Judge(e); got != want {

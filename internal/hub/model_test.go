@@ -25,17 +25,21 @@ type history struct {
 	delivered store.Position
 }
 
-// publish writes a batch of both topics and has the hub offer it, the position
-// first, as the tail does.
+// publish writes a batch of both topics and of channels, and has the hub offer
+// it, the position first, as the tail does.
 func (h *history) publish(r *rand.Rand) {
 	batch := make([]*tail.Entry, 1+r.IntN(8))
 	if r.IntN(20) == 0 {
 		batch = make([]*tail.Entry, 2*Buffer)
 	}
 	for i := range batch {
-		if r.IntN(3) == 0 {
+		switch r.IntN(6) {
+		case 0, 1:
 			batch[i] = h.w.entry("note", schema.Create, nil, h.w.row("note", "x", "bob", "hi"))
-		} else {
+		case 2:
+			batch[i] = h.w.told("bell", "created", nil, h.w.row("bell", "x", "hi", r.IntN(3)))
+			batch[i].Log.Subject = fmt.Sprint(r.IntN(3))
+		default:
 			batch[i] = h.w.entry("bell", schema.Create, nil, h.w.row("bell", "x", "hi", 1))
 		}
 	}
@@ -76,12 +80,12 @@ func (h *history) end() store.Position {
 }
 
 // peer is a client: over many connections it must be told of every entry of its
-// topic after its first position, once and in order.
+// topic or channel after its first position, once and in order.
 type peer struct {
 	name string
 	h    *history
 	r    *rand.Rand
-	view *View
+	view View
 	slow time.Duration // what a write takes at most
 	beat time.Duration
 	sub  *Subscriber
@@ -198,7 +202,7 @@ func number(frame []byte) (n int64) {
 	return n
 }
 
-// tell checks that an entry is the next of the topic.
+// tell checks that an entry is the next that it is to be told.
 func (p *peer) tell(n int64) {
 	if want := p.next(); p.err == nil && n != want {
 		p.err = fmt.Errorf("%s: told of %d, want %d, after %d", p.name, n, want, p.told)
@@ -228,26 +232,31 @@ func (p *peer) stand(at store.Position) {
 	}
 }
 
-// next returns the number of the topic's first entry after the last told, or 0.
+// next returns the number of the first entry after the last told that is told too, or 0.
 func (p *peer) next() int64 {
 	p.h.mu.Lock()
 	defer p.h.mu.Unlock()
 	for _, e := range p.h.entries[p.told:] {
-		if e.Log.Topic == p.view.Topic {
+		if p.view.Judge(e) == Tell {
 			return e.Log.Seq
 		}
 	}
 	return 0
 }
 
-// crowd makes peers of all kinds: quick and slow, of either topic, with rare
+// crowd makes peers of all kinds: quick and slow, of topics and channels, with rare
 // heartbeats and frequent ones.
 func crowd(h *history, seed uint64) []*peer {
 	peers := make([]*peer, 3*awake)
 	for i := range peers {
 		p := &peer{name: fmt.Sprint("peer ", i), h: h, r: rand.New(rand.NewPCG(seed, uint64(i))), view: h.w.view("bell", "rings", "bob")}
-		if i%4 == 0 {
+		switch i % 8 {
+		case 0, 4:
 			p.view = h.w.view("note", "mine", "bob")
+		case 1:
+			p.view = h.w.channel(opening{entity: "bell", user: "bob"})
+		case 2:
+			p.view = h.w.channel(opening{entity: "bell", user: "bob", id: "1", filter: "filter[level][gt]=0"})
 		}
 		p.slow = []time.Duration{0, time.Millisecond, 50 * time.Millisecond, 2 * time.Second}[p.r.IntN(4)]
 		p.beat = []time.Duration{300 * time.Millisecond, 30 * time.Minute}[p.r.IntN(2)]
@@ -257,7 +266,7 @@ func crowd(h *history, seed uint64) []*peer {
 }
 
 // Whatever subscribers do (sleep, leave, come back, overflow), each is told of
-// every entry of its topic once and in order, stands at all times where it has
+// every entry of its topic or channel once and in order, stands at all times where it has
 // been told everything, and is woken again soon: every round ends.
 func TestEverySubscriberIsToldEverythingOnceInOrder(t *testing.T) {
 	for seed := range uint64(6) {

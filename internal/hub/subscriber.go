@@ -14,11 +14,12 @@ import (
 // Rest, Rejoin and Replayed.
 type Subscriber struct {
 	ID    string // unique in the hub, for people
-	View  *View
+	View  View
 	Since time.Time // when it opened
 
 	position  *atomic.Pointer[store.Position] // the hub's
-	place     int                             // in the hub's list of its topic; guarded by the hub's lock
+	lane      lane
+	place     int // in the hub's list of its lane; guarded by the hub's lock
 	rounds    *rounds
 	wake      chan struct{}
 	heartbeat time.Duration
@@ -27,7 +28,7 @@ type Subscriber struct {
 	mu       sync.Mutex
 	queue    [][]byte
 	from     store.Position // what stands up to here is not its business, or was replayed
-	judged   store.Position // the last entry of its topic that was offered
+	judged   store.Position // the last entry of its lane that was offered
 	offered  int64          // everything up to here has been offered
 	lagging  bool
 	lagAfter store.Position // catching up starts after this
@@ -144,7 +145,7 @@ func (s *Subscriber) Rejoin(upto store.Position) bool {
 // Replayed counts frames written from the log.
 func (s *Subscriber) Replayed(n int) { s.replayed.Add(int64(n)) }
 
-// Failed counts a change that the subscription's filter could not judge.
+// Failed counts a change that the view's filter could not judge.
 func (s *Subscriber) Failed() { s.failed.Add(1) }
 
 // offer judges a batch and enqueues what is to be told. It reports whether the

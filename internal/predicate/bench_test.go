@@ -34,16 +34,24 @@ func BenchmarkBindOwner(b *testing.B) {
 	}
 }
 
+// What LIKE costs for each byte of text, also where a pattern is made to go
+// back and forth.
 func BenchmarkLike(b *testing.B) {
-	text := strings.Repeat("the quick brown fox jumps over the lazy dog, äöü. ", 200)
-	for name, pattern := range map[string]string{"plain": "%lazy cat%", "hole": "%lazy_cat%"} {
+	prose := strings.Repeat("the quick brown fox jumps over the lazy dog, äöü. ", 200)
+	letters := strings.Repeat("a", 100_000)
+	for _, c := range []struct{ name, pattern, text string }{
+		{"plain", "%lazy cat%", prose},
+		{"hole", "%lazy_cat%", prose},
+		{"many runs", "%a%a%a%a%a%b%", letters},
+		{"a run that nearly is", "%" + strings.Repeat("a", 199) + "b%", letters},
+	} {
 		for fold, word := range map[bool]string{false: "like", true: "ilike"} {
-			p := CompileLike(pattern, fold)
-			b.Run(word+"/"+name, func(b *testing.B) {
-				b.SetBytes(int64(len(text)))
+			p := CompileLike(c.pattern, fold)
+			b.Run(word+"/"+c.name, func(b *testing.B) {
 				for b.Loop() {
-					p.Match(text)
+					p.Match(c.text)
 				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(c.text)), "ns/byte")
 			})
 		}
 	}

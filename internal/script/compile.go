@@ -96,10 +96,11 @@ func build(v *vetter) (*Program, document.Refusals) {
 	for path, s := range v.used {
 		typed[path], loose[path] = s.kind, types.Any
 	}
-	if _, err := v.emit(typed, false); err != nil {
+	checked, err := v.emit(typed, false)
+	if err != nil {
 		return nil, refuseError(v.script, err)
 	}
-	var err error
+	p.kind = checked.Node().Type()
 	if p.plain, err = v.emit(loose, false); err != nil {
 		return nil, refuseError(v.script, err)
 	}

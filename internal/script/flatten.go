@@ -8,7 +8,7 @@ import (
 const atHand = "at.hand"
 
 // flattener replaces payload.total by the name "payload.total" of the flat
-// environment, and a list of literals by one constant list.
+// environment, now() by "now()" where the run is given its time, and a list of literals by one constant list.
 type flattener struct {
 	scope *scope
 	used  map[string]slot
@@ -20,6 +20,10 @@ func (f flattener) Visit(n *ast.Node) {
 	switch m := (*n).(type) {
 	case *ast.MemberNode:
 		f.member(n, m)
+	case *ast.BuiltinNode:
+		if s, ok := f.used[m.Name+"()"]; ok {
+			ast.Patch(n, &ast.IdentifierNode{Value: s.path})
+		}
 	case *ast.ArrayNode:
 		if list, ok := literals(m); ok {
 			ast.Patch(n, &ast.ConstantNode{Value: list})

@@ -19,6 +19,7 @@ type frame struct {
 	operation    string
 	user         User
 	tenant       string
+	now          time.Time
 }
 
 // slot is one name that a script uses, spelled as its path ("payload.total").

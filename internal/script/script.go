@@ -1,5 +1,6 @@
 // Package script compiles the expr expressions of a schema at boot and runs
-// them: access rules, event conditions, subscription filters.
+// them: access rules, event conditions, subscription filters, and what operations
+// set.
 //
 // What it guarantees:
 //   - A misspelt name is a refusal with its file:line:col and the nearest name
@@ -27,6 +28,7 @@ package script
 import (
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
@@ -63,6 +65,8 @@ type Delivery struct {
 // Program is a compiled expression.
 type Program struct {
 	script  schema.Script
+	kind    reflect.Type  // of the result, where it is known before a run; interfaces are not
+	into    *schema.Field // of an assignment
 	fields  []int
 	slots   []slot         // the names the expression uses
 	calls   map[int]string // offset of each function call to its name

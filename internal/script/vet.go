@@ -193,6 +193,9 @@ func (v *vetter) call(n ast.Node, name string, args []ast.Node) {
 		v.refuse(n, "%s() takes %s, not %d", name, arguments(arity), len(args))
 		return
 	}
+	if s, ok := v.scope.values[name+"()"]; ok { // now(), where the run is given its time
+		v.used[s.path] = s
+	}
 	v.calls[n.Location().From] = name
 	v.all(args...)
 }

@@ -22,6 +22,14 @@ func (s *Server) As(token string) *Caller { return &Caller{server: s, token: tok
 // User returns a caller with a token of the default tenant.
 func (s *Server) User(sub string, roles ...string) *Caller { return s.As(s.Token(sub, roles...)) }
 
+// In returns the server for a subtest: what goes wrong with what it returns is
+// the failure of that test alone, and its streams end with it.
+func (s *Server) In(t testing.TB) *Server {
+	other := *s
+	other.t = t
+	return &other
+}
+
 // With returns a caller that also sends a header.
 func (c *Caller) With(name, value string) *Caller {
 	header := c.header.Clone()
@@ -48,10 +56,16 @@ func (c *Caller) Do(method, path, body string) *Answer {
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
+	return c.read(resp, method+" "+path)
+}
+
+func (c *Caller) read(resp *http.Response, asked string) *Answer {
+	t := c.server.t
+	t.Helper()
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
-		t.Fatalf("%s %s: %v", method, path, err)
+		t.Fatalf("%s: %v", asked, err)
 	}
 	return &Answer{Status: resp.StatusCode, Header: resp.Header, Body: string(text), t: t}
 }
@@ -131,6 +145,12 @@ func (a *Answer) Problem(status int, code string) Problem {
 		a.t.Errorf("a problem's Content-Type is %q", got)
 	}
 	return p
+}
+
+// Code returns the code of a problem, whatever it is; "" where there is none.
+func (a *Answer) Code() string {
+	code, _ := a.JSON()["code"].(string)
+	return code
 }
 
 // JSON decodes the body, numbers kept exact.

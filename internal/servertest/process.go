@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"bufio"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,6 +42,22 @@ func Binary(t testing.TB) string {
 func StartProcess(t testing.TB, o Options) *Server {
 	t.Helper()
 	return start(&Server{t: t, options: o, Dir: t.TempDir(), process: true})
+}
+
+// Command runs the rowcast command on the documents, which no server serves, and
+// returns what it says and its exit status.
+func Command(t testing.TB, o Options, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	s := declare(&Server{t: t, options: o, Dir: t.TempDir()})
+	cmd := exec.CommandContext(t.Context(), Binary(t), append(args, "--config", "rowcast.yaml")...)
+	cmd.Dir = s.Dir
+	var out, complaint strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	var failed *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	return out.String(), complaint.String(), cmd.ProcessState.ExitCode()
 }
 
 func (s *Server) startProcess() {

@@ -50,6 +50,8 @@ type Options struct {
 	Listen string
 	Now    func() time.Time
 	Logger *slog.Logger // defaults to none
+	// Embed completes what an application that embeds rowcast says in Go.
+	Embed func(*rowcast.Config)
 }
 
 // Server is a running rowcast.
@@ -76,12 +78,26 @@ func Start(t testing.TB, o Options) *Server {
 
 func start(s *Server) *Server {
 	s.t.Helper()
+	declare(s).Start()
+	s.t.Cleanup(s.Stop)
+	return s
+}
+
+// declare writes the documents.
+func declare(s *Server) *Server {
+	s.t.Helper()
 	s.place()
 	s.write("schema/schema.yaml", s.options.Schema)
 	s.write("rowcast.yaml", s.boot())
-	s.Start()
-	s.t.Cleanup(s.Stop)
 	return s
+}
+
+func (s *Server) config(logger *slog.Logger) rowcast.Config {
+	c := rowcast.Config{File: filepath.Join(s.Dir, "rowcast.yaml"), Logger: logger, Now: s.options.Now}
+	if s.options.Embed != nil {
+		s.options.Embed(&c)
+	}
+	return c
 }
 
 // Start starts a stopped server again, on the same data.
@@ -96,9 +112,7 @@ func (s *Server) Start() {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	srv, err := rowcast.Open(ctx, rowcast.Config{
-		File: filepath.Join(s.Dir, "rowcast.yaml"), Logger: logger, Now: s.options.Now,
-	})
+	srv, err := rowcast.Open(ctx, s.config(logger))
 	if err != nil {
 		cancel()
 		s.t.Fatalf("the server refuses to boot:\n%v", err)
@@ -203,11 +217,8 @@ func (s *Server) TokenOf(tenant, sub string, roles ...string) string {
 // Refusal boots what must be refused, and returns why it is.
 func Refusal(t testing.TB, o Options) error {
 	t.Helper()
-	s := &Server{t: t, options: o, Dir: t.TempDir()}
-	s.place()
-	s.write("schema/schema.yaml", o.Schema)
-	s.write("rowcast.yaml", s.boot())
-	srv, err := rowcast.Open(t.Context(), rowcast.Config{File: filepath.Join(s.Dir, "rowcast.yaml"), Logger: slog.New(slog.DiscardHandler)})
+	s := declare(&Server{t: t, options: o, Dir: t.TempDir()})
+	srv, err := rowcast.Open(t.Context(), s.config(slog.New(slog.DiscardHandler)))
 	if err == nil {
 		_ = srv.Close()
 		t.Fatal("the server boots; it must refuse")

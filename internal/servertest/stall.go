@@ -36,11 +36,11 @@ func (c *Caller) Stall(path string) *Stalled {
 // Resume reads on.
 func (s *Stalled) Resume() *Stream {
 	t := s.caller.server.t
-	stream := &Stream{blocks: make(chan Block, 1<<16), cancel: s.cancel, t: t}
+	stream := &Stream{blocks: newQueue(), cancel: s.cancel, t: t}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		defer close(stream.blocks)
+		defer stream.blocks.end()
 		stream.read(bufio.NewReader(s.body))
 	}()
 	t.Cleanup(func() { s.cancel(); <-ended })

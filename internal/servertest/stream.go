@@ -24,7 +24,7 @@ type Block struct {
 // Stream is an open connection of the test.
 type Stream struct {
 	Header http.Header
-	blocks chan Block // closed at the end of the stream
+	blocks *queue
 	cancel context.CancelFunc
 	t      testing.TB
 	last   string
@@ -48,6 +48,17 @@ func (c *Caller) Resume(path, lastID string) *Stream {
 
 // Connect opens a stream and leaves its preamble to be read.
 func (c *Caller) Connect(path string) *Stream {
+	c.server.t.Helper()
+	s, refusal := c.Knock(path)
+	if refusal != nil {
+		c.server.t.Fatalf("opening %s: status %d: %s", path, refusal.Status, refusal.Body)
+	}
+	return s
+}
+
+// Knock is Connect where it is not known whether the stream will be opened: it
+// returns the stream, or the answer that is not 200.
+func (c *Caller) Knock(path string) (*Stream, *Answer) {
 	t := c.server.t
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -57,19 +68,19 @@ func (c *Caller) Connect(path string) *Stream {
 		t.Fatalf("opening %s: %v", path, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		cancel()
-		t.Fatalf("opening %s: status %d", path, resp.StatusCode)
+		defer cancel()
+		return nil, c.read(resp, path)
 	}
-	s := &Stream{Header: resp.Header, blocks: make(chan Block, 1<<16), cancel: cancel, t: t}
+	s := &Stream{Header: resp.Header, blocks: newQueue(), cancel: cancel, t: t}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		defer close(s.blocks)
+		defer s.blocks.end()
 		defer func() { _ = resp.Body.Close() }()
 		s.read(bufio.NewReader(resp.Body))
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
-	return s
+	return s, nil
 }
 
 func (s *Stream) read(r *bufio.Reader) {
@@ -78,7 +89,7 @@ func (s *Stream) read(r *bufio.Reader) {
 		if err != nil {
 			return
 		}
-		s.blocks <- b
+		s.blocks.put(b)
 	}
 }
 
@@ -106,19 +117,16 @@ func ReadBlock(r *bufio.Reader) (b Block, err error) {
 // Next returns the next block, whatever it is.
 func (s *Stream) Next() Block {
 	s.t.Helper()
-	select {
-	case b, ok := <-s.blocks:
-		if !ok {
-			s.t.Fatal("the stream has ended")
-		}
-		if b.ID != "" {
-			s.last = b.ID
-		}
-		return b
-	case <-time.After(patience):
+	b, ok, ended := s.blocks.take(time.After(patience))
+	switch {
+	case ended:
+		s.t.Fatal("the stream has ended")
+	case !ok:
 		s.t.Fatal("nothing comes on the stream")
+	case b.ID != "":
+		s.last = b.ID
 	}
-	return Block{}
+	return b
 }
 
 // Frame returns the next frame, passing over heartbeats.
@@ -150,15 +158,14 @@ func (s *Stream) End() []Block {
 	var rest []Block
 	deadline := time.After(patience)
 	for {
-		select {
-		case b, ok := <-s.blocks:
-			if !ok {
-				return rest
-			}
-			rest = append(rest, b)
-		case <-deadline:
+		b, ok, ended := s.blocks.take(deadline)
+		switch {
+		case ended:
+			return rest
+		case !ok:
 			s.t.Fatal("the stream does not end")
 		}
+		rest = append(rest, b)
 	}
 }
 

@@ -123,7 +123,7 @@ func (c *connection) page(ctx context.Context, buf *[]byte, at *store.Position) 
 			return page, err
 		}
 		if wait == minReread { // once an outage, for there may be thousands of streams
-			c.server.config.Logger.Warn("stream cannot read the log, trying again", "err", err, "entity", c.view.Entity.Name)
+			c.server.config.Logger.Warn("stream cannot read the log, trying again", "err", err, "entity", c.about.Entity.Name)
 		}
 		if c.server.config.Now().Sub(since) >= c.server.config.Patience {
 			return page, c.expire(buf)

@@ -17,14 +17,14 @@ type block struct {
 	at                   time.Time
 }
 
-// n is the number of the bell that a frame tells of.
+// n is the number of the bell or chime that a frame tells of.
 func (b block) n(t *testing.T) int {
 	t.Helper()
-	var frame struct{ Data struct{ N int } }
+	var frame struct{ Data, Item struct{ N int } }
 	if err := json.Unmarshal([]byte(b.data), &frame); err != nil {
 		t.Fatalf("%v in %q", err, b.raw)
 	}
-	return frame.Data.N
+	return frame.Data.N + frame.Item.N
 }
 
 // reader is a client of a stream.
@@ -42,6 +42,18 @@ type reader struct {
 	body    string        // of an answer that is no stream
 }
 
+// place returns the URL of what a query asks for: a query, or channel=… and a
+// query, or /subscribe/ENTITY and a query. Bells are the default.
+func place(query string) string {
+	switch {
+	case strings.HasPrefix(query, "channel="):
+		return "http://pipe/realtime?" + query
+	case strings.HasPrefix(query, "/"):
+		return "http://pipe" + query
+	}
+	return "http://pipe/subscribe/bell?" + query
+}
+
 // connect opens a stream: options are name, value pairs of headers.
 func (w *world) connect(query string, headers ...string) *reader {
 	w.t.Helper()
@@ -54,7 +66,7 @@ func (w *world) connect(query string, headers ...string) *reader {
 func (w *world) stalled(query string, headers ...string) *reader {
 	w.t.Helper()
 	ctx, hangUp := context.WithCancel(w.t.Context())
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pipe/subscribe/bell?"+query, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, place(query), http.NoBody)
 	w.must(err)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
@@ -153,12 +165,13 @@ func (r *reader) frame() block {
 	}
 }
 
-// expect reads frames of the bells from a number to a number, each once, in order.
+// expect reads frames of the creation of bells or chimes from a number to a
+// number, each once, in order.
 func (r *reader) expect(from, to int) {
 	r.t.Helper()
 	for want := from; want <= to; want++ {
 		b := r.frame()
-		if b.event != "entity.create" {
+		if b.event != "entity.create" && b.event != "created" {
 			r.t.Fatalf("got %q, want bell %d", b.raw, want)
 		}
 		if got := b.n(r.t); got != want {

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"time"
 
 	"github.com/rowcast/rowcast/fault"
 	"github.com/rowcast/rowcast/internal/access"
@@ -22,24 +21,17 @@ type Request struct {
 // Stream is an opened request: judged, and not yet served.
 type Stream struct {
 	server      *Server
-	view        *hub.View
-	heartbeat   time.Duration
-	lifetime    time.Duration // asked for; the credential may end it before
-	lastEventID string
-	unavailable bool // the store could not be asked: say so in-band
+	view        hub.View
+	about       hub.About // of view
+	settings              // as asked for: the credential may end it before its lifetime
+	unavailable bool      // the store could not be asked: say so in-band
 }
 
 // Open judges a request in this order: entity, the right to read it, proved by
 // a read, then the parameters (contract: The route). The error is a *fault.Fault.
 func (s *Server) Open(ctx context.Context, r Request) (*Stream, error) {
-	grant, err := s.config.Engine.Grant(r.Principal, r.Entity, access.Read)
+	grant, unavailable, err := s.admit(ctx, r.Principal, r.Entity)
 	if err != nil {
-		return nil, err
-	}
-	unavailable := false
-	if err := s.config.Engine.Probe(ctx, grant); fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Timeout) {
-		unavailable = true
-	} else if err != nil {
 		return nil, err
 	}
 	p, perr := parseParameters(r.RawQuery)
@@ -57,14 +49,29 @@ func (s *Server) Open(ctx context.Context, r Request) (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := &Stream{
-		server: s, view: view, heartbeat: p.heartbeat, lifetime: p.lifetime,
-		lastEventID: r.LastEventID, unavailable: unavailable,
+	return s.stream(view, p.settings, r.LastEventID, unavailable), nil
+}
+
+// admit judges whether the principal may read the entity, and proves it by a
+// read. unavailable says that the store could not be asked.
+func (s *Server) admit(ctx context.Context, pr *access.Principal, entity string) (g *access.Grant, unavailable bool, err error) {
+	g, err = s.config.Engine.Grant(pr, entity, access.Read)
+	if err != nil {
+		return nil, false, err
 	}
-	if st.lastEventID == "" {
-		st.lastEventID = p.lastEventID
+	err = s.config.Engine.Probe(ctx, g)
+	if fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Timeout) {
+		return g, true, nil
 	}
-	return st, nil
+	return g, false, err
+}
+
+// stream returns what is to be served. The header beats the parameter.
+func (s *Server) stream(view hub.View, asked settings, lastEventID string, unavailable bool) *Stream {
+	if lastEventID != "" {
+		asked.lastEventID = lastEventID
+	}
+	return &Stream{server: s, view: view, about: view.About(), settings: asked, unavailable: unavailable}
 }
 
 // choose finds the subscription (contract: the table of refusals).
@@ -95,8 +102,8 @@ func listing(f *fault.Fault, e *schema.Entity) *fault.Fault {
 
 // view grants the principal every entity that publishes to the topic: who may
 // not read one of them may not listen.
-func (s *Server) view(pr *access.Principal, e *schema.Entity, sub *schema.Subscription, p parameters) (*hub.View, error) {
-	v := &hub.View{
+func (s *Server) view(pr *access.Principal, e *schema.Entity, sub *schema.Subscription, p parameters) (*hub.Declared, error) {
+	v := &hub.Declared{
 		Tenant: s.config.Tenant, Entity: e, Subscription: sub, Topic: sub.Source,
 		Ops: sub.Operations, Leave: p.leave, Principal: pr,
 	}

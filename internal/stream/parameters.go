@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -20,17 +21,24 @@ const (
 	maxLifetime      = 4 * time.Hour
 )
 
-// parameters are the decoded query of a stream.
-type parameters struct {
-	name        string
-	named       bool
-	unclear     bool // which subscription is meant cannot be read
-	ops         string
-	narrowed    bool
+// settings are the parameters that every stream takes.
+type settings struct {
 	heartbeat   time.Duration
 	lifetime    time.Duration
 	leave       bool
 	lastEventID string
+}
+
+func defaults() settings { return settings{heartbeat: defaultHeartbeat, lifetime: defaultLifetime} }
+
+// parameters are the decoded query of a stream of a declared subscription.
+type parameters struct {
+	settings
+	name     string
+	named    bool
+	unclear  bool // which subscription is meant cannot be read
+	ops      string
+	narrowed bool
 }
 
 // faultOf names the code that a bad value of a parameter has.
@@ -42,51 +50,65 @@ var faultOf = map[string]fault.Code{
 // parseParameters reads the query. What can be read is, also where something
 // else in it cannot, so that a wrong name is told before a wrong heartbeat.
 func parseParameters(rawQuery string) (parameters, error) {
-	p := parameters{heartbeat: defaultHeartbeat, lifetime: defaultLifetime}
+	p := parameters{settings: defaults()}
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
 		p.unclear = true
 		return p, fault.New(fault.BadParameter, "the query string does not decode; percent-encode what is not plain text")
 	}
 	p.unclear = len(query["name"]) > 1
-	var first error
-	for _, name := range sortedKeys(query) {
-		if err := p.read(name, query[name]); err != nil && first == nil {
+	err = readAll(query, faultOf, p.set)
+	return p, err
+}
+
+// readAll hands each parameter to set, and returns the first fault in the order
+// of their names. codes has the parameters that there are.
+func readAll(query url.Values, codes map[string]fault.Code, set func(name, text string) error) (first error) {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		code, known := codes[name]
+		var err error
+		switch {
+		case !known:
+			f := fault.New(fault.BadParameter, "%q is no parameter of a stream", name)
+			f.Available = slices.Sorted(maps.Keys(codes))
+			err = f
+		case len(query[name]) > 1:
+			err = fault.New(code, "%s is given more than once", name)
+		default:
+			err = set(name, query[name][0])
+		}
+		if first == nil {
 			first = err
 		}
 	}
-	return p, first
+	return first
 }
 
-func (p *parameters) read(name string, values []string) error {
-	code, known := faultOf[name]
-	switch {
-	case !known:
-		return withNames(fault.New(fault.BadParameter, "%q is no parameter of a stream", name))
-	case len(values) > 1:
-		return fault.New(code, "%s is given more than once", name)
-	default:
-		return p.set(name, values[0])
-	}
-}
-
-func (p *parameters) set(name, text string) (err error) {
+func (p *parameters) set(name, text string) error {
 	switch name {
 	case "name":
 		p.name, p.named = text, true
 	case "ops":
 		p.ops, p.narrowed = text, true
+	default:
+		return p.settings.set(name, text)
+	}
+	return nil
+}
+
+func (s *settings) set(name, text string) (err error) {
+	switch name {
 	case "heartbeat":
-		p.heartbeat, err = duration(fault.BadHeartbeat, name, text, minHeartbeat, maxHeartbeat)
+		s.heartbeat, err = duration(fault.BadHeartbeat, name, text, minHeartbeat, maxHeartbeat)
 	case "lifetime":
-		p.lifetime, err = duration(fault.BadLifetime, name, text, minLifetime, maxLifetime)
+		s.lifetime, err = duration(fault.BadLifetime, name, text, minLifetime, maxLifetime)
 	case "leave":
 		if text != "true" && text != "false" {
 			return fault.New(fault.BadParameter, "leave is true or false, not %q", text)
 		}
-		p.leave = text == "true"
+		s.leave = text == "true"
 	case "lastEventId":
-		p.lastEventID = text
+		s.lastEventID = text
 	}
 	return err
 }
@@ -140,21 +162,4 @@ func namesOf(set schema.OpSet) []string {
 		}
 	}
 	return names
-}
-
-func withNames(f *fault.Fault) *fault.Fault {
-	for name := range faultOf {
-		f.Available = append(f.Available, name)
-	}
-	slices.Sort(f.Available)
-	return f
-}
-
-func sortedKeys(q url.Values) []string {
-	keys := make([]string, 0, len(q))
-	for k := range q {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -42,7 +42,7 @@ func (st *Stream) begin(ctx context.Context) (resumption, error) {
 	}
 	place, err := st.resume(ctx)
 	if err != nil && ctx.Err() == nil {
-		st.server.config.Logger.Warn("stream cannot be resumed, asking its client to come back", "err", err, "entity", st.view.Entity.Name)
+		st.server.config.Logger.Warn("stream cannot be resumed, asking its client to come back", "err", err, "entity", st.about.Entity.Name)
 	}
 	return place, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -50,10 +51,10 @@ type connection struct {
 // nothing has been written; after that it is nil.
 func (st *Stream) Serve(w http.ResponseWriter, r *http.Request) error {
 	limit := st.server.config.Limit
-	if err := limit.Enter(st.view.Principal); err != nil {
+	if err := limit.Enter(st.about.Principal); err != nil {
 		return err
 	}
-	defer limit.Leave(st.view.Principal)
+	defer limit.Leave(st.about.Principal)
 
 	out := sse.NewWriter(w, st.server.config.WriteTimeout)
 	sse.SetHeaders(w.Header(), r.ProtoMajor)
@@ -68,7 +69,7 @@ func (st *Stream) Serve(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	defer st.server.config.Hub.Unregister(sub)
-	lifetime := st.server.lifetime(st.view.Principal, st.lifetime)
+	lifetime := st.server.lifetime(st.about.Principal, st.lifetime)
 	c := &connection{Stream: st, out: out, sub: sub, end: time.NewTimer(lifetime), resuming: place.start.CatchUp}
 	defer c.end.Stop()
 	if err := out.Send(c.preamble(place, lifetime)); err != nil {
@@ -91,8 +92,7 @@ func (c *connection) preamble(place resumption, lifetime time.Duration) []byte {
 		lifetime = lifetime.Truncate(time.Second)
 	}
 	p := sse.AppendRetry(nil, retryAfter)
-	p = append(sse.AppendComment(p, fmt.Sprintf("subscribed entity=%s subscription=%s closing-in=%s",
-		c.view.Entity.Name, c.view.Subscription.Name, lifetime)), '\n')
+	p = append(sse.AppendComment(p, fmt.Sprintf("subscribed entity=%s %s closing-in=%s", c.about.Entity.Name, c.what(), lifetime)), '\n')
 	switch {
 	case place.gap != "":
 		p = c.appendGap(p, place.gap, c.lastEventID, c.sub.From())
@@ -100,6 +100,14 @@ func (c *connection) preamble(place resumption, lifetime time.Duration) []byte {
 		p = c.appendPing(p, c.sub.From()) // docs/adr/0005: its client has no id yet
 	}
 	return p
+}
+
+// what names what is subscribed to. An id may be any text, and stays on its line.
+func (st *Stream) what() string {
+	if st.about.Channel != "" {
+		return "channel=" + url.PathEscape(st.about.Channel)
+	}
+	return "subscription=" + st.about.Subscription
 }
 
 // appendPing appends a heartbeat of a stream that has written up to a position.

@@ -1,5 +1,6 @@
-// Package stream is one open connection of a change stream: judged, opened,
-// resumed, kept live, caught up and closed, to the byte of the contract.
+// Package stream is one open connection, of a change stream or of a channel:
+// judged, opened, resumed, kept live, caught up and closed, to the byte of the
+// contracts.
 //
 // Guarantees. A stream is registered before its preamble is written: who has
 // read the preamble misses nothing after it. Frames leave in log order, each
@@ -8,8 +9,8 @@
 // unregisters and releases the buffer.
 //
 // A Server is safe for concurrent use; a Stream belongs to its handler's
-// goroutine and starts none. It may import fault, schema, access, script,
-// store, sse, engine, tail and hub.
+// goroutine and starts none. It may import fault, value, document, schema,
+// predicate, script, access, store, sse, engine, tail and hub.
 package stream
 
 import (
@@ -31,6 +32,7 @@ type Config struct {
 	Tenant       string
 	Model        *schema.Model
 	Entities     []*schema.Entity // of this datastore
+	Realtime     *schema.Realtime // the boot document's defaults for channels; nil: none
 	Engine       *engine.Engine
 	Store        store.Store
 	Tail         *tail.Tail

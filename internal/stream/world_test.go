@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -37,6 +38,16 @@ entities:
       - {name: changed}
     subscriptions:
       - {name: rows, rls: true}
+  - name: chime
+    fields:
+      - {name: id, type: string}
+      - {name: n, type: int}
+      - {name: text, type: string}
+    events:
+      - {name: changed}
+    subscriptions:
+      - {name: rows, rls: true}
+    realtime: {filterable: true}
 `
 
 var ann = &access.Principal{ID: "ann", Tenant: "t"}
@@ -218,9 +229,7 @@ func (w *world) subscribe(rw http.ResponseWriter, r *http.Request) {
 		left, _ := time.ParseDuration(text)
 		pr = &access.Principal{ID: pr.ID, Tenant: "t", Expires: time.Now().Add(left)}
 	}
-	opened, err := w.server.Open(r.Context(), Request{
-		Principal: pr, Entity: "bell", RawQuery: r.URL.RawQuery, LastEventID: r.Header.Get("Last-Event-ID"),
-	})
+	opened, err := w.judge(r, pr)
 	if err == nil {
 		err = opened.Serve(rw, r)
 	}
@@ -229,18 +238,45 @@ func (w *world) subscribe(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// judge opens what the path names: /subscribe/ENTITY, or a channel.
+func (w *world) judge(r *http.Request, pr *access.Principal) (*Stream, error) {
+	raw, last := r.URL.RawQuery, r.Header.Get("Last-Event-ID")
+	if entity, ok := strings.CutPrefix(r.URL.Path, "/subscribe/"); ok {
+		return w.server.Open(r.Context(), Request{Principal: pr, Entity: entity, RawQuery: raw, LastEventID: last})
+	}
+	channel, err := ChannelOf(raw, func(entity string) bool { _, ok := w.model.Entity(entity); return ok })
+	if err != nil {
+		return nil, err
+	}
+	return w.server.OpenChannel(r.Context(), ChannelRequest{Principal: pr, Channel: channel, RawQuery: raw, LastEventID: last})
+}
+
 // ring writes n bells, numbered on from the last.
 func (w *world) ring(n int) {
 	w.t.Helper()
-	g, err := w.engine.Grant(ann, "bell", access.Create)
-	w.must(err)
 	for range n {
 		w.n++
-		b, err := engine.DecodeBody(fmt.Appendf(nil, `{"n":%d,"text":%q}`, w.n, w.text))
-		w.must(err)
-		_, err = w.engine.Create(w.t.Context(), g, b, engine.Options{})
-		w.must(err)
+		w.create("bell", fmt.Sprintf(`{"n":%d,"text":%q}`, w.n, w.text))
 	}
+}
+
+// chime writes n chimes, numbered on from the last, whose ids are c1, c2 and so on.
+func (w *world) chime(n int) {
+	w.t.Helper()
+	for range n {
+		w.n++
+		w.create("chime", fmt.Sprintf(`{"id":"c%d","n":%d,"text":%q}`, w.n, w.n, w.text))
+	}
+}
+
+func (w *world) create(entity, row string) {
+	w.t.Helper()
+	g, err := w.engine.Grant(ann, entity, access.Create)
+	w.must(err)
+	b, err := engine.DecodeBody([]byte(row))
+	w.must(err)
+	_, err = w.engine.Create(w.t.Context(), g, b, engine.Options{})
+	w.must(err)
 }
 
 // prune removes the log up to now.

@@ -32,6 +32,7 @@ const (
 	minRetry      = 50 * time.Millisecond
 	maxRetry      = time.Second
 	maxAwait      = 250 * time.Millisecond
+	maxLast       = time.Second
 )
 
 // ErrExpired is returned for a position that retention has overtaken.
@@ -207,7 +208,8 @@ func (t *Tail) Lag() time.Duration {
 	return max(0, t.config.Now().Sub(t.behind))
 }
 
-// Run follows the log until ctx is done. A store that cannot be reached is
+// Run follows the log until ctx is done, and delivers what was committed here by
+// then. A store that cannot be reached is
 // retried; it never ends the tail.
 func (t *Tail) Run(ctx context.Context) error {
 	if !t.retry(ctx, t.start) {
@@ -216,14 +218,24 @@ func (t *Tail) Run(ctx context.Context) error {
 	close(t.ready)
 	for {
 		if !t.retry(ctx, t.advance) {
-			return nil
+			return t.last(ctx)
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return t.last(ctx)
 		case <-t.wake:
 		}
 	}
+}
+
+// last delivers what was handed over by the end: nobody else hands it on.
+func (t *Tail) last(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxLast)
+	defer cancel()
+	if err := t.advance(ctx); err != nil {
+		t.config.Logger.Warn("the last of the change log was not handed on", "err", err)
+	}
+	return nil
 }
 
 // retry runs step until it succeeds, waiting between attempts; false when ctx is done.

@@ -23,6 +23,7 @@ import (
 	"github.com/rowcast/rowcast/internal/store"
 	"github.com/rowcast/rowcast/internal/stream"
 	"github.com/rowcast/rowcast/internal/tail"
+	"github.com/rowcast/rowcast/internal/transport"
 	"github.com/rowcast/rowcast/schema"
 )
 
@@ -33,6 +34,12 @@ type Config struct {
 	Origin    string // this instance
 	Model     *schema.Model
 	Policies  map[string]*access.Policy // of the model's entities, by name
+	Realtime  *schema.Realtime          // the boot document's defaults for channels; nil: none
+	Handlers  []engine.Handler          // operations in Go, of entities of this datastore
+	// Transports are told of what channels are told; OnPublishError of what one did
+	// not take.
+	Transports     []transport.Transport
+	OnPublishError func(transport string, e event.ChannelEvent, err error)
 	// Driver opens the datastore and ties it to the tail: commits are offered to
 	// it in order (Tail.Offer), or it is told what to expect and when to look
 	// (Tail.Expect, Tail.Look).
@@ -54,6 +61,7 @@ type Unit struct {
 	Tail    *tail.Tail
 	Hub     *hub.Hub
 	Streams *stream.Server
+	Outlet  *transport.Outlet
 	health  health
 }
 
@@ -63,9 +71,13 @@ func Open(ctx context.Context, c Config) (_ *Unit, err error) {
 	c = withDefaults(c)
 	u := &Unit{config: c, Hub: hub.New(c.Now)}
 	entities := c.entities()
+	u.Outlet = transport.New(transport.Config{
+		Tenant: c.Tenant, Origin: c.Origin, Transports: c.Transports, Policies: c.policies(entities),
+		OnError: c.OnPublishError, Logger: c.Logger,
+	})
 	// The tail exists before the store, and gets the store below: a commit
 	// can only be handed over after Open, when both are there.
-	u.Tail = tail.New(tail.Config{Entities: byName(entities), Sink: u.Hub.Publish, Reset: u.Hub.Reset, Logger: c.Logger, Now: c.Now})
+	u.Tail = tail.New(tail.Config{Entities: byName(entities), Sink: u.sink, Reset: u.Hub.Reset, Logger: c.Logger, Now: c.Now})
 	u.store, err = c.Driver(ctx, u.Tail)
 	if err != nil {
 		return nil, fmt.Errorf("datastore %s of tenant %s: %w", c.Datastore, c.Tenant, err)
@@ -102,6 +114,20 @@ func (c Config) entities() []*schema.Entity {
 	return own
 }
 
+func (c Config) policies(entities []*schema.Entity) map[string]*access.Policy {
+	own := make(map[string]*access.Policy, len(entities))
+	for _, e := range entities {
+		own[e.Name] = c.Policies[e.Name]
+	}
+	return own
+}
+
+// sink takes what the tail hands on. Neither of the two waits for anybody.
+func (u *Unit) sink(batch []*tail.Entry) {
+	u.Outlet.Offer(batch)
+	u.Hub.Publish(batch)
+}
+
 func byName(entities []*schema.Entity) map[string]*schema.Entity {
 	m := make(map[string]*schema.Entity, len(entities))
 	for _, e := range entities {
@@ -122,12 +148,8 @@ func (u *Unit) prepare(ctx context.Context, entities []*schema.Entity) error {
 	if err != nil {
 		return err
 	}
-	policies := map[string]*access.Policy{}
-	for _, e := range entities {
-		policies[e.Name] = u.config.Policies[e.Name]
-	}
 	u.Engine, err = engine.New(engine.Config{
-		Tenant: u.config.Tenant, Origin: u.config.Origin, Model: u.config.Model, Policies: policies, Store: u.store,
+		Tenant: u.config.Tenant, Origin: u.config.Origin, Model: u.config.Model, Policies: u.config.policies(entities), Realtime: u.config.Realtime, Handlers: u.config.Handlers, Store: u.store,
 		Now: u.config.Now, NewID: u.config.IDs.Next, Secret: cursors,
 		MaxRows: u.config.MaxRows, MaxQuery: u.config.MaxQuery, Logger: u.config.Logger,
 	})
@@ -135,7 +157,7 @@ func (u *Unit) prepare(ctx context.Context, entities []*schema.Entity) error {
 		return err
 	}
 	u.Streams, err = stream.New(stream.Config{
-		Tenant: u.config.Tenant, Model: u.config.Model, Entities: entities, Engine: u.Engine, Store: u.store,
+		Tenant: u.config.Tenant, Model: u.config.Model, Entities: entities, Realtime: u.config.Realtime, Engine: u.Engine, Store: u.store,
 		Tail: u.Tail, Hub: u.Hub, Secret: bookmarks, Limit: u.config.Limit, Now: u.config.Now, Logger: u.config.Logger,
 	})
 	return err
@@ -170,7 +192,18 @@ func (u *Unit) Run(ctx context.Context) error {
 	group.Go(func() error { return u.Hub.Run(running) })
 	group.Go(func() error { return u.prune(running) })
 	group.Go(func() error { return u.watch(running) })
-	return errors.Join(group.Wait(), u.store.Close())
+	// Transports go on until the tail has handed on its last.
+	publishing, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	published := make(chan struct{})
+	go func() {
+		defer close(published)
+		u.Outlet.Run(publishing)
+	}()
+	err := errors.Join(group.Wait(), u.store.Close())
+	end()
+	<-published
+	return err
 }
 
 // Name returns tenant and datastore.

@@ -362,7 +362,7 @@ func TestRegistry(t *testing.T) {
 	}
 	r.CloseStreams()
 	for _, u := range r.Units() {
-		if _, open := u.Hub.Register(&hub.View{}, hub.Start{}, time.Minute); open {
+		if _, open := u.Hub.Register(&hub.Declared{}, hub.Start{}, time.Minute); open {
 			t.Error("a stream was opened after all were closed")
 		}
 	}
