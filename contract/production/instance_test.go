@@ -143,7 +143,7 @@ func (s *instance) client() *client.Client { s.t.Helper(); return newClient(s.t,
 
 func newClient(t *testing.T, url string, through *http.Client) *client.Client {
 	t.Helper()
-	return clientWith(t, url, token(t, "ann", "main"), through)
+	return clientWith(t, url, token(t, "ann"), through)
 }
 
 func clientWith(t *testing.T, url, token string, through *http.Client) *client.Client {
@@ -155,9 +155,9 @@ func clientWith(t *testing.T, url, token string, through *http.Client) *client.C
 	return c
 }
 
-func token(t *testing.T, sub, tenant string, roles ...string) string {
+func token(t *testing.T, sub string, roles ...string) string {
 	t.Helper()
-	claims := jwt.MapClaims{"sub": sub, "tenant": tenant, "roles": append([]string{}, roles...), "exp": time.Now().Add(time.Hour).Unix()}
+	claims := jwt.MapClaims{"sub": sub, "tenant": "main", "roles": append([]string{}, roles...), "exp": time.Now().Add(time.Hour).Unix()}
 	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(servertest.Secret))
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +255,7 @@ func (f *follower) gap(reason string) {
 // metrics returns what a scrape of the tenant shows.
 func (s *instance) metrics(t *testing.T) string {
 	t.Helper()
-	return get(t, http.DefaultClient, s.url+"/metrics", token(t, "root", "main", "admin"), http.StatusOK)
+	return get(t, http.DefaultClient, s.url+"/metrics", token(t, "root", "admin"), http.StatusOK)
 }
 
 // get returns the body of an answer, which must have this status.

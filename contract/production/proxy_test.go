@@ -160,7 +160,7 @@ func (p *proxy) unbuffered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+token(t, "ann", "main"))
+	req.Header.Set("Authorization", "Bearer "+token(t, "ann"))
 	req.Header.Set("Accept-Encoding", "gzip")
 	resp, err := p.http.Do(req)
 	if err != nil {
@@ -197,7 +197,7 @@ func (p *proxy) sameOrigin(t *testing.T) {
 		}
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Origin", origin)
-		req.AddCookie(&http.Cookie{Name: "rowcast_session", Value: token(t, "ann", "main")})
+		req.AddCookie(&http.Cookie{Name: "rowcast_session", Value: token(t, "ann")})
 		resp, err := p.http.Do(req)
 		if err != nil {
 			t.Fatal(err)
