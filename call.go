@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,10 +34,10 @@ type Caller struct {
 // the row rules of the caller.
 type Call struct{ tx *engine.Tx }
 
-// Caller is who asked.
+// Caller is who asked. It is a copy: a credential serves many requests.
 func (c *Call) Caller() Caller {
 	p := c.tx.Principal()
-	return Caller{ID: p.ID, Anonymous: p.Anonymous, Roles: p.Roles, Tenant: p.Tenant, Claims: p.Claims}
+	return Caller{ID: p.ID, Anonymous: p.Anonymous, Roles: slices.Clone(p.Roles), Tenant: p.Tenant, Claims: maps.Clone(p.Claims)}
 }
 
 // Now is the time that the write bears, UTC, in microseconds.

@@ -123,6 +123,27 @@ func TestAnOperationInGo(t *testing.T) {
 	}
 }
 
+// What a handler does to its caller's roles changes no right: the credential
+// serves the next request, too.
+func TestAHandlerCannotChangeItsCaller(t *testing.T) {
+	c := site(t, strings.Replace(bellBoot, "{id: ann,", "{id: ann, roles: [clerk],", 1), shopSchema)
+	c.Operations = []rowcast.Operation{
+		{Entity: "order", Name: "declared", Handler: func(context.Context, *rowcast.Call) error { return nil }},
+		{Entity: "order", Name: "rise", Kind: "read", Cardinality: "many", Handler: func(_ context.Context, c *rowcast.Call) error {
+			roles := c.Caller().Roles
+			err := c.Reply(strings.Join(roles, " "))
+			roles[0] = "staff"
+			return err
+		}},
+	}
+	_, url := live(t, c)
+	for range 2 {
+		if status, got := post(t, url+"/data/order/rise", ""); status != 200 || got != `"clerk"` {
+			t.Errorf("got %d %s", status, got)
+		}
+	}
+}
+
 // An operation that is on no row stands under the entity, where no row could.
 func TestOperationsOnNoRow(t *testing.T) {
 	url := shop(t,

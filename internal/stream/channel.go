@@ -50,11 +50,11 @@ func ChannelOf(rawQuery string, exists func(entity string) bool) (Channel, error
 		}
 		return Channel{}, malformed(text)
 	}
-	return Channel{}, fault.New(fault.EntityNotFound, "no entity is named as the channel %q begins", text)
+	return Channel{}, fault.New(fault.EntityNotFound, "no entity is named as the channel %q begins", clipped(text))
 }
 
 func malformed(text string) error {
-	return fault.New(fault.BadChannel, "a channel is ENTITY, or ENTITY.ID for one row, not %q", text)
+	return fault.New(fault.BadChannel, "a channel is ENTITY, or ENTITY.ID for one row, not %q", clipped(text))
 }
 
 // ChannelRequest asks for the stream of a channel.
@@ -102,7 +102,7 @@ func subject(e *schema.Entity, id string) (string, error) {
 	key := e.Fields[e.ID]
 	v, err := e.ParseID(id)
 	if err != nil {
-		return "", fault.New(fault.BadChannel, "no row of %s can have the id %q: it is of type %s", e.Name, id, key.Type)
+		return "", fault.New(fault.BadChannel, "no row of %s can have the id %q: it is of type %s", e.Name, clipped(id), key.Type)
 	}
 	return string(value.AppendText(nil, key.Type, v)), nil
 }

@@ -118,13 +118,18 @@ func fieldsOf(e *schema.Entity, text string, allowed func(field int) bool) (name
 		case ok && allowed(i):
 			named = append(named, i)
 		case len(faults) < maxFaults:
-			if len(name) > clip {
-				name = strings.ToValidUTF8(name[:clip], "") + "…"
-			}
-			faults = append(faults, wrong(name, fault.InvalidField, "is no field that you can be shown here"))
+			faults = append(faults, wrong(clipped(name), fault.InvalidField, "is no field that you can be shown here"))
 		}
 	}
 	return named, faults
+}
+
+// clipped keeps what was sent from filling an answer.
+func clipped(text string) string {
+	if len(text) <= clip {
+		return text
+	}
+	return strings.ToValidUTF8(text[:clip], "") + "…"
 }
 
 func wrong(field string, code fault.Code, format string, args ...any) fault.FieldError {

@@ -38,6 +38,7 @@ func TestChannelOf(t *testing.T) {
 		"channel=.":                              {code: fault.BadChannel},
 		"channel=.book":                          {code: fault.BadChannel},
 		"channel=book.":                          {code: fault.BadChannel},
+		"channel=." + strings.Repeat("a", 40000): {code: fault.BadChannel},
 		"channel=nope.":                          {code: fault.BadChannel},
 		"channel=note.tag.":                      {code: fault.BadChannel},
 		"channel=book.%ff":                       {code: fault.BadChannel},
@@ -53,6 +54,9 @@ func TestChannelOf(t *testing.T) {
 		got, err := ChannelOf(query, exists)
 		if f, ok := fault.Of(err); got != c.want || (c.code == "") != (err == nil) || (ok && f.Code != c.code) {
 			t.Errorf("%.60s: got %+v, %v; want %+v %s", query, got, err, c.want, c.code)
+		}
+		if err != nil && len(err.Error()) > 300 {
+			t.Errorf("%.60s: the refusal has %d bytes", query, len(err.Error()))
 		}
 	}
 }
