@@ -32,8 +32,10 @@ func (all *channelCases) boots(t *testing.T, c channelLine) {
 	if want.Boot != "refused" {
 		t.Fatalf("boot %q", want.Boot)
 	}
+	options := all.options(c)
+	options.Driver = "sqlite" // a boot is judged before any store is opened
 	for _, command := range []string{"check", "serve"} {
-		stdout, stderr, status := servertest.Command(t, all.options(c), command)
+		stdout, stderr, status := servertest.Command(t, options, command)
 		if status != 1 || stdout != "" {
 			t.Errorf("%s exits with %d and says %q", command, status, stdout)
 		}

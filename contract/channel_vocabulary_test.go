@@ -149,7 +149,7 @@ func TestAnOperationInGoIsTold(t *testing.T) {
 			t.Errorf("item is not what is read: %s", f.Data)
 		}
 	}
-	if !got["created a.half"] || !(got["updated a points,title"] || got["updated a title,points"]) {
+	if !got["created a.half"] || !got["updated a points,title"] && !got["updated a title,points"] {
 		t.Errorf("split is told as %v", got)
 	}
 	ann.Post("/data/task/open", "").Is(200)

@@ -62,7 +62,7 @@ func TestAWithheldFieldIsRefusedOnEveryRoute(t *testing.T) {
 // refusal is how the probe is refused for a field.
 func (p probe) refusal(c *servertest.Caller, field string) (refused servertest.Problem) {
 	path := strings.NewReplacer(`{"`, "%7B%22", `":`, "%22:", `"`, "%22", "{", "%7B", "}", "%7D").Replace(fill(p.path, field))
-	a := &servertest.Answer{}
+	var a *servertest.Answer
 	if strings.HasPrefix(path, "/realtime") {
 		a = knock(c, path)
 	} else {

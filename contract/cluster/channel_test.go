@@ -23,10 +23,10 @@ func TestAChannelTellsOfBothInstances(t *testing.T) {
 		}
 		id := fmt.Sprintf("t%d", i)
 		for _, step := range []struct{ event, id string }{{"created", id}, {"left", id}, {"patched", "low"}, {"left", "low"}} {
-			switch {
-			case step.event == "created":
+			switch step.event {
+			case "created":
 				first.Post("/data/task", `{"id":"`+id+`","n":5}`).Is(201)
-			case step.event == "patched":
+			case "patched":
 				second.Patch("/data/task/low", `{"n":9}`).Is(200)
 			default:
 				second.Patch("/data/task/"+step.id, `{"n":2}`).Is(200)
