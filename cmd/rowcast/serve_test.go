@@ -284,7 +284,7 @@ func TestTailIsToldOneThingToFollow(t *testing.T) {
 		{"tail --channel order --filter [status][eq]", "[FIELD][OPERATOR]=VALUE"},
 	} {
 		got := run(t, strings.Fields(c.args)...)
-		if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, c.wants) {
+		if got.status != 2 || got.stdout != "" || !strings.Contains(got.stderr, c.wants) {
 			t.Errorf("%s: got %+v, want a refusal that says %q", c.args, got, c.wants)
 		}
 	}

@@ -26,7 +26,6 @@ event is printed once. Interrupted, it says on stderr where to go on with --sinc
   ROWCAST_TOKEN=… rowcast tail order --ops create,update --json | jq .subject
   rowcast tail --channel order --filter '[status][in]=open,paid' --changed status --leave
   rowcast tail --channel order.01M8PS40EH1SQW3EQ38GKVA9MX --fields status,total`,
-		Args: cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()
 	address := flags.String("url", "http://127.0.0.1:8080", "address of the server")
@@ -41,11 +40,15 @@ event is printed once. Interrupted, it says on stderr where to go on with --sinc
 	flags.StringSliceVar(&o.changed, "changed", nil, "of a channel: leave out updates in which none of these fields became another")
 	flags.StringVar(&o.since, "since", "", "an event id, or the ~ bookmark that tail printed: print what came after it first")
 	flags.BoolVar(&o.leave, "leave", false, "also print when a row stops being yours to see, or stops matching")
-	cmd.RunE = work(func(cmd *cobra.Command, args []string) error {
-		source, err := o.source(args)
-		if err != nil {
-			return err
+	var source client.Source
+	// What does not go together is a wrong call, not a failure of the work.
+	cmd.Args = func(cmd *cobra.Command, args []string) (err error) {
+		if err = cobra.MaximumNArgs(1)(cmd, args); err == nil {
+			source, err = o.source(args)
 		}
+		return err
+	}
+	cmd.RunE = work(func(cmd *cobra.Command, _ []string) error {
 		if *token == "" {
 			*token = os.Getenv("ROWCAST_TOKEN")
 		}
