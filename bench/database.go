@@ -66,6 +66,34 @@ func (d *database) create(ctx context.Context) (name, url string, err error) {
 // cpu returns the processor time of all processes of the server, ended ones included.
 func (d *database) cpu() (time.Duration, error) { return familyCPU(d.pid) }
 
+// backend is a process of the server that serves one connection.
+type backend struct {
+	of   string // the application_name it was opened with
+	used time.Duration
+}
+
+// backends returns who is connected now and the processor time each has used,
+// by process id.
+func (d *database) backends(ctx context.Context) (map[int]backend, error) {
+	rows, err := d.conn.Query(ctx, "SELECT pid, application_name FROM pg_stat_activity WHERE backend_type = 'client backend'")
+	if err != nil {
+		return nil, err
+	}
+	found := map[int]backend{}
+	var pid int
+	var of string
+	_, err = pgx.ForEachRow(rows, []any{&pid, &of}, func() error {
+		if p, err := readProcess(pid); err == nil { // else it has just ended
+			found[pid] = backend{of: of, used: p.used}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// named returns a database's URL whose connections bear a name there.
+func named(url, application string) string { return url + "&application_name=" + application }
+
 // connections counts who is connected to a database, and who of them listens.
 func (d *database) connections(ctx context.Context, name string) (all, listening int, err error) {
 	err = d.conn.QueryRow(ctx, "SELECT count(*), count(*) FILTER (WHERE query ILIKE 'LISTEN%') FROM pg_stat_activity WHERE datname = $1", name).

@@ -71,9 +71,10 @@ func TestATurnIsJudgedBesideThatOfItsRound(t *testing.T) {
 	turns := map[int][]turn{}
 	for round := range 5 {
 		alone := time.Duration(round+1) * 100 * time.Microsecond
-		turns[0] = append(turns[0], turn{rate: 1000, cpu: alone, whole: true})
-		turns[1] = append(turns[1], turn{rate: 900, cpu: alone * 104 / 100, whole: true})
-		turns[4] = append(turns[4], turn{rate: 800, cpu: alone * 106 / 100, whole: true, losses: drive.Losses{Missing: 1}})
+		turns[0] = append(turns[0], turn{rate: 1000, cpu: usage{instance: alone}, whole: true})
+		turns[1] = append(turns[1], turn{rate: 900, cpu: usage{instance: alone, tailing: alone * 4 / 100}, whole: true})
+		turns[4] = append(turns[4], turn{rate: 800, cpu: usage{instance: alone * 102 / 100, tailing: alone * 4 / 100}, whole: true, losses: drive.Losses{Missing: 1}})
+		turns[standIns] = append(turns[standIns], turn{cpu: usage{instance: alone * 103 / 100}, load: 0.5, whole: true})
 	}
 	rows := tailingRows([]int{0, 1, 4}, turns)
 	var judged []string
@@ -87,11 +88,16 @@ func TestATurnIsJudgedBesideThatOfItsRound(t *testing.T) {
 			judged = append(judged, "missed")
 		}
 	}
-	if got, want := strings.Join(judged, " "), "- - - - met missed missed"; got != want {
+	if got, want := strings.Join(judged, " "), "- - - - met missed - - - - - - - missed"; got != want {
 		t.Errorf("got %s, want %s: %+v", got, want, rows)
 	}
 	if row := rows[2]; row.Rowcast != 800 || row.Floor != 1000 {
 		t.Errorf("got %v beside %v writes a second, want 800 beside 1000", row.Rowcast, row.Floor)
+	}
+	for i, want := range map[int]float64{9: 12, 10: 306, 12: 309} {
+		if got := rows[i].Rowcast; got != want {
+			t.Errorf("%s: got %v µs, want %v", rows[i].Figure, got, want)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,35 +14,42 @@ import (
 // turn is one measurement of writes beside so many tailing instances.
 type turn struct {
 	rate   float64
-	cpu    time.Duration // of the writing instance and the database, a write
+	cpu    usage   // a write
+	load   float64 // cores that the tailing instances kept busy, backends included
 	losses drive.Losses
 	whole  bool
 }
 
+// standIns is, in the place of a number of tailing instances, a turn with none
+// in which the bench keeps the processor as busy as the most of them did: what
+// the writes cost more then is the price of sharing the cores, not of tailing.
+const standIns = -1
+
 // tailing: what instances that only read, each with a stream, cost those who
-// write. The turns with none, one and four are taken in rounds, back and forth,
-// so that what changes meanwhile changes for all.
+// write. The turns with none, one, four and their stand-ins are taken in rounds,
+// back and forth, so that what changes meanwhile changes for all.
 func tailing(ctx context.Context, l *lab) (rows []Row, err error) {
 	_, url, err := l.database.create(ctx)
 	if err != nil {
 		return nil, err
 	}
 	turns := map[int][]turn{}
-	err = on(ctx, func(ctx context.Context) (*server, error) { return l.startOn(ctx, url, 1) }, func(writing *server) error {
-		if _, err := l.beside(ctx, writing, url, 0); err != nil { // warms up
+	start := func(ctx context.Context) (*server, error) { return l.startOn(ctx, named(url, writingName), 1) }
+	err = on(ctx, start, func(writing *server) error {
+		if _, err := l.beside(ctx, writing, url, 0, 0); err != nil { // warms up
 			return err
 		}
 		for round := range l.pairs {
-			counts := slices.Clone(l.tailing)
+			steps := append(slices.Clone(l.tailing), standIns)
 			if round%2 == 1 {
-				slices.Reverse(counts)
+				slices.Reverse(steps)
 			}
-			for _, n := range counts {
-				t, err := l.beside(ctx, writing, url, n)
+			for _, n := range steps {
+				t, err := l.beside(ctx, writing, url, n, loadOf(turns[slices.Max(l.tailing)]))
 				if err != nil {
 					return err
 				}
-				l.say("  %d tailing: %.0f writes/s, %v CPU a write", n, t.rate, t.cpu)
+				l.say("  %s: %.0f writes/s, %.2f cores, CPU a write %v", company(n), t.rate, t.load, t.cpu)
 				turns[n] = append(turns[n], t)
 			}
 		}
@@ -53,17 +61,33 @@ func tailing(ctx context.Context, l *lab) (rows []Row, err error) {
 	return tailingRows(l.tailing, turns), nil
 }
 
-// beside takes one turn: it starts n instances beside the writing one, opens a
-// stream on each and has eight writers never pause.
-func (l *lab) beside(ctx context.Context, writing *server, url string, n int) (t turn, err error) {
+// company names what a turn is beside.
+func company(n int) string {
+	if n == standIns {
+		return "stand-ins"
+	}
+	return fmt.Sprintf("%d tailing", n)
+}
+
+// loadOf returns how busy the last turn's tailing instances were.
+func loadOf(turns []turn) float64 {
+	if len(turns) == 0 {
+		return 0
+	}
+	return turns[len(turns)-1].load
+}
+
+// beside takes one turn: it starts n instances beside the writing one, or burns
+// a load in their stead, opens a stream on each and has eight writers never pause.
+func (l *lab) beside(ctx context.Context, writing *server, url string, n int, load float64) (t turn, err error) {
 	instances := []*server{writing}
 	defer func() {
 		for _, s := range instances[1:] {
 			err = errors.Join(err, s.stop())
 		}
 	}()
-	for range n {
-		s, err := l.startOn(ctx, url, 1)
+	for range n { // none of stand-ins
+		s, err := l.startOn(ctx, named(url, tailingName), 1)
 		if err != nil {
 			return t, err
 		}
@@ -74,36 +98,42 @@ func (l *lab) beside(ctx context.Context, writing *server, url string, n int) (t
 		return t, err
 	}
 	defer swarm.Close()
-	warm, err := drive.WriteApart(ctx, writingTo(writing, l.window/8))
+	if n == standIns {
+		defer burn(ctx, load, slices.Max(l.tailing))()
+	}
+	if t, err = l.write(ctx, instances, swarm); n == standIns {
+		t.load = load
+	}
+	return t, err
+}
+
+// write measures the writers of a turn, once they are warm.
+func (l *lab) write(ctx context.Context, instances []*server, swarm *drive.Swarm) (t turn, err error) {
+	warm, err := drive.WriteApart(ctx, writingTo(instances[0], l.window/8))
 	if err != nil {
 		return t, err
 	}
 	l.await(ctx, swarm, len(warm.IDs)*len(instances))
-	before, err := l.cpuWith(writing)
+	before, err := l.used(ctx, instances)
 	if err != nil {
 		return t, err
 	}
-	written, err := drive.WriteApart(ctx, writingTo(writing, l.window*3/4))
+	written, err := drive.WriteApart(ctx, writingTo(instances[0], l.window*3/4))
 	if err != nil {
 		return t, err
 	}
 	ids := slices.Concat(warm.IDs, written.IDs)
 	t.whole = l.await(ctx, swarm, len(ids)*len(instances))
-	after, err := l.cpuWith(writing)
+	after, err := l.used(ctx, instances)
 	if err != nil {
 		return t, err
 	}
 	swarm.Close()
 	t.rate, t.losses = written.Rate(), swarm.Verify(ids)
-	t.cpu = (after - before) / time.Duration(max(1, len(written.IDs)))
+	sum := after.since(before)
+	t.cpu = sum.over(len(written.IDs))
+	t.load = float64(sum.others+sum.tailing) / float64(after.at.Sub(before.at))
 	return t, nil
-}
-
-// cpuWith returns the processor time of an instance and of the database.
-func (l *lab) cpuWith(s *server) (time.Duration, error) {
-	own, err1 := s.cpu()
-	database, err2 := l.database.cpu()
-	return own + database, errors.Join(err1, err2)
 }
 
 // gatherOn opens n streams on each instance.
@@ -121,7 +151,7 @@ func writingTo(s *server, window time.Duration) drive.Writing { return writing(s
 // pairs: each turn beside that of the same round with no tailing instance.
 func tailingRows(counts []int, turns map[int][]turn) (rows []Row) {
 	rate := func(t turn) float64 { return t.rate }
-	cost := func(t turn) float64 { return micro(t.cpu) }
+	cost := costOf(usage.all)
 	for _, n := range counts {
 		row := Row{Figure: fmt.Sprintf("creates a second on PostgreSQL, eight writers, %d tailing instances", n), Unit: "/s", Rowcast: medianOf(turns[n], rate)}
 		if n > 0 {
@@ -137,19 +167,18 @@ func tailingRows(counts []int, turns map[int][]turn) (rows []Row) {
 		}
 		rows = append(rows, row)
 	}
+	for _, n := range counts {
+		if n > 0 {
+			rows = append(rows, usageRows(n, turns[n], turns[0])...)
+		}
+	}
+	rows = append(rows, standInRow(turns[standIns], turns[0]))
 	var losses drive.Losses
 	whole := true
-	for _, t := range slices.Concat(turnsOf(counts, turns)...) {
+	for _, t := range slices.Concat(slices.Collect(maps.Values(turns))...) {
 		losses, whole = losses.Plus(t.losses), whole && t.whole
 	}
 	return append(rows, lossRow("lost, doubled or reordered, streams on all instances", losses, whole))
-}
-
-func turnsOf(counts []int, turns map[int][]turn) (all [][]turn) {
-	for _, n := range counts {
-		all = append(all, turns[n])
-	}
-	return all
 }
 
 // pairs returns how the turns compare, each with its own.
