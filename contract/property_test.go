@@ -61,7 +61,7 @@ type life struct {
 // CONTRACT_WORLDS says how many schemas are tried, -rapid.checks how many rows
 // live and die in each.
 func TestFramesShowWhatReadersRead(t *testing.T) {
-	worlds := 15
+	worlds := 8
 	if text := os.Getenv("CONTRACT_WORLDS"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {

@@ -174,7 +174,7 @@ func testWith(ctx context.Context, j job, env []string) error {
 }
 
 // longer makes the tests that kill servers and throw dice go on for longer.
-var longer = []string{"ROWCAST_KILLS=20", "ROWCAST_CHAOS=2m", "ROWCAST_CLUSTER=5m"}
+var longer = []string{"ROWCAST_KILLS=20", "ROWCAST_CHAOS=2m", "ROWCAST_CLUSTER=5m", "CONTRACT_WORLDS=40", "CONTRACT_PLOTS=200"}
 
 // soak repeats the tests, the random ones at length, until the time is over;
 // each round has to pass.
