@@ -255,7 +255,7 @@ func (w *theatre) resumed(stream *servertest.Stream, query, after string) {
 //
 // CONTRACT_PLOTS says how many sequences are tried.
 func TestChannelsTellNothingOfWhatCannotBeRead(t *testing.T) {
-	rounds := 30
+	rounds := 20
 	if text := os.Getenv("CONTRACT_PLOTS"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {

@@ -25,7 +25,7 @@ func TestPathsThatLeadNowhere(t *testing.T) {
 		"/subscribe/..": "route_not_found", "/subscribe/%2e%2e": "entity_not_found", "/subscribe/..%2fthing": "entity_not_found", "/subscribe/a%2fb": "entity_not_found",
 		"/subscribe/%00": "entity_not_found", "/subscribe/%ff": "entity_not_found", "/subscribe/th%C3%AFng": "entity_not_found", "/subscribe/THING": "entity_not_found",
 		"/subscribe/%E2%80%A8%0d%0a": "entity_not_found", "/subscribe/" + strings.Repeat("a", 60000): "entity_not_found", "/subscribe/" + strings.Repeat("%0a", 20000): "entity_not_found",
-		"/realtime": "route_not_found", "/": "route_not_found", "/.git/config": "route_not_found", "/debug/pprof/": "route_not_found", "/%2e%2e/%2e%2e/etc/passwd": "route_not_found", "/healthz/..": "route_not_found",
+		"/realtime/": "route_not_found", "/realtime/thing": "route_not_found", "/realtime?channel=thing": "no_channel", "/realtime?channel=THING": "entity_not_found", "/realtime?channel=th%C3%AFng": "entity_not_found", "/": "route_not_found", "/.git/config": "route_not_found", "/debug/pprof/": "route_not_found", "/%2e%2e/%2e%2e/etc/passwd": "route_not_found", "/healthz/..": "route_not_found",
 	} {
 		s.send(s.request("GET "+path, "", "")).refused(t, fmt.Sprintf("%.60s", path), 404, code)
 	}
