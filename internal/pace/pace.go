@@ -18,15 +18,14 @@ import (
 
 const (
 	// Most bounds every wait.
-	Most = 250 * time.Millisecond
+	Most = 100 * time.Millisecond
 	// full is how many things a second make the wait Most. Half as many make a
 	// quarter of it: at 50 a second it is 1 ms, which delays nobody, and from full
-	// on there are four looks a second, whatever comes.
-	full = 800
-	// window is over how long the rate is averaged: longer than any wait, so that
-	// the wait does not change what is measured, and a few things at once are no
-	// load yet.
-	window = 500 * time.Millisecond
+	// on there are ten looks a second, whatever comes.
+	full = 500
+	// window is over how long the rate is averaged, so that a few things at once
+	// are no load yet.
+	window = 250 * time.Millisecond
 )
 
 // Pace knows how fast something grows. The zero value has seen nothing.
