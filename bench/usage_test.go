@@ -68,7 +68,7 @@ func TestABurnerDoesItsShareOfOneCore(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { b.run(ctx, 0.25) })
-		time.Sleep(10*time.Second + burst/2) // in the bubble's time
+		<-time.After(10*time.Second + burst/2) // in the bubble's time
 		cancel()
 		running.Wait()
 		if units != 2500 {

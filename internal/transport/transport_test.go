@@ -398,12 +398,12 @@ func TestAPublishHasATime(t *testing.T) {
 		p := &pipe{name: "p", do: func(ctx context.Context, _ event.ChannelEvent) error { <-ctx.Done(); return ctx.Err() }}
 		o := open(t, nil, p)
 		o.offer("updated", "o1")
-		time.Sleep(29 * time.Second)
+		<-time.After(29 * time.Second)
 		synctest.Wait()
 		if got := o.Counters()[0].Errors; got != 0 {
 			t.Errorf("got %d errors before its time", got)
 		}
-		time.Sleep(2 * time.Second)
+		<-time.After(2 * time.Second)
 		synctest.Wait()
 		if got := o.Counters()[0].Errors; got != 1 {
 			t.Errorf("got %d errors, want 1", got)
