@@ -12,7 +12,7 @@
 //
 // A Document is not changed after Load and is safe for concurrent use. Load
 // touches no database and no network. The package may import value, document,
-// schema, predicate, script, access and auth.
+// schema, predicate, script, access, auth and webhook.
 package boot
 
 import (

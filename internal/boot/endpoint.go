@@ -27,7 +27,7 @@ func (l *loader) targetURL(node *document.Node) string {
 		l.refusals.Add(node.Refusal("the URL of a target cannot be read; write one such as https://receiver.example/hooks"))
 		return ""
 	}
-	if wrong := wrongEndpoint(u); wrong != "" {
+	if wrong := wrongEndpoint(u, text); wrong != "" {
 		l.refusals.Add(node.Refusal("%s", wrong))
 		return ""
 	}
@@ -38,7 +38,7 @@ func (l *loader) targetURL(node *document.Node) string {
 }
 
 // wrongEndpoint says why nothing can be posted to the URL, or "".
-func wrongEndpoint(u *url.URL) string {
+func wrongEndpoint(u *url.URL, text string) string {
 	port, err := strconv.ParseUint(u.Port(), 10, 16)
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -47,7 +47,7 @@ func wrongEndpoint(u *url.URL) string {
 		return "the URL of a target names no host; write one such as https://receiver.example/hooks"
 	case u.User != nil:
 		return `the URL of a target holds credentials; take them out and send them with headers: {Authorization: "${NAME}"}`
-	case u.Fragment != "" || strings.HasSuffix(u.String(), "#"):
+	case strings.Contains(text, "#"):
 		return "the URL of a target ends in a fragment, which is never sent; remove # and what follows"
 	case u.Port() != "" && (err != nil || port == 0):
 		return "the URL of a target has no usable port; write one from 1 to 65535, or none"
@@ -112,13 +112,14 @@ func (l *loader) targetRoots(node *document.Node, endpoint string) *x509.CertPoo
 	}
 	if strings.HasPrefix(strings.ToLower(endpoint), "http:") {
 		l.refusals.Add(node.Refusal("ca goes with https; remove the key, or write https:// in url"))
+		return nil
 	}
-	pem, err := os.ReadFile(l.resolve(file)) //nolint:gosec // the operator says where it is
+	data, err := os.ReadFile(l.resolve(file)) //nolint:gosec // the operator says where it is
 	if err != nil {
 		l.refusals.Add(node.Refusal("ca cannot be read: %s; name a file of certificates in PEM, relative to this document", reason(err)))
 		return nil
 	}
-	pool, err := certificates(pem)
+	pool, err := certificates(data)
 	if err != nil {
 		l.refusals.Add(node.Refusal("ca cannot be used: %s; name a file of certificates in PEM", err))
 	}

@@ -1,11 +1,10 @@
 package boot
 
 import (
-	"encoding/base64"
-	"errors"
 	"strings"
 
 	"github.com/rowcast/rowcast/internal/document"
+	"github.com/rowcast/rowcast/webhook"
 )
 
 // targetSecrets reads what signs a target's deliveries: one secret, or several
@@ -34,21 +33,10 @@ func (l *loader) targetSecrets(node *document.Node) []string {
 }
 
 func (l *loader) checkSecret(node *document.Node, secret string) {
-	switch err := checkSecret(secret); {
+	switch err := webhook.CheckSecret(secret); {
 	case err != nil:
-		l.refusals.Add(node.Refusal("the secret is not usable: %s; make one with: openssl rand -hex 32", err))
+		l.refusals.Add(node.Refusal("%s; make one with: openssl rand -hex 32", strings.TrimPrefix(err.Error(), "webhook: ")))
 	case len(secret) < shortKey:
 		l.doc.Warnings.Add(node.Refusal("the secret has fewer than %d bytes and may be guessed; make one with: openssl rand -hex 32", shortKey))
 	}
-}
-
-func checkSecret(secret string) error {
-	rest, standard := strings.CutPrefix(secret, "whsec_")
-	if secret == "" {
-		return errors.New("it is empty")
-	}
-	if _, err := base64.StdEncoding.DecodeString(rest); standard && err != nil {
-		return errors.New("what follows whsec_ is not base64")
-	}
-	return nil
 }
