@@ -65,8 +65,12 @@ func (l *lane) drain(now time.Time) *drain {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	d := &drain{after: l.claims, probing: l.breaker.open, done: make(chan struct{})}
-	if l.breaker.open && l.breaker.held && !l.errand {
-		d.waiting = maps.Clone(l.known) // the probe is under way
+	switch {
+	case !l.breaker.held:
+	case l.errand:
+		d.after-- // the probe is being claimed
+	default:
+		d.waiting = maps.Clone(l.known) // it is under way
 	}
 	l.drains = append(l.drains, d)
 	l.look = true

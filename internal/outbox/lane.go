@@ -40,6 +40,7 @@ type lane struct {
 	breaker  breaker
 
 	look      bool      // something may be due in the queue
+	backlog   bool      // the last claim left something
 	dues      dues      // when retries of its own fall due
 	tick      time.Time // when the first delivery falls due, as the queue told last; zero: unknown
 	errand    bool      // one is under way: the store is asked one thing at a time
@@ -73,8 +74,8 @@ func (l *lane) room() int { return l.capacity() - len(l.known) - l.reserved }
 
 func (l *lane) capacity() int { return max(laneRoom, 4*l.target.MaxInFlight) }
 
-// reserve promises a place. Half of the lane is kept for what waits in the queue
-// already, or retries would starve behind a steady stream of new events.
+// reserve promises a place. While something waits in the queue it leaves room for
+// the next claim, or retries would starve behind a steady stream of new events.
 func (l *lane) reserve() bool {
 	if l.target.Ordered {
 		return false
@@ -82,8 +83,8 @@ func (l *lane) reserve() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	room := l.room()
-	if l.look {
-		room -= l.capacity() / 2
+	if l.look || l.backlog {
+		room = min(room, l.stride/2-len(l.ready)-l.reserved)
 	}
 	if l.stopped || l.breaker.open || room <= 0 {
 		return false
@@ -108,6 +109,7 @@ func (l *lane) committed(d *store.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reserved--
+	d.Epoch = max(d.Epoch, 1) // the store's own doing, if whoever hands it on did not look
 	l.enter(d)
 	l.ask()
 }

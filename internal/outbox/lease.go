@@ -23,13 +23,19 @@ const (
 // registration is one name under which this instance is, or was, registered.
 type registration struct {
 	owner string
-	good  atomic.Int64 // when the last renewal that succeeded began, since lease.base
+	good  atomic.Pointer[time.Time] // when the last renewal that succeeded began
+}
+
+// doubtful reports whether that is too long ago, by either clock: the monotonic
+// one goes on while the process is stopped, but not while the machine is, and the
+// wall clock may be set back.
+func (r *registration) doubtful() bool {
+	now, good := time.Now(), *r.good.Load()
+	return now.Sub(good) >= trustFor || now.Round(0).Sub(good.Round(0)) >= trustFor
 }
 
 // lease knows under which name this instance may work, and whether it still may.
-// Times are of the monotonic clock, which goes on while the process is stopped.
 type lease struct {
-	base    time.Time
 	current atomic.Pointer[registration] // nil: not registered
 }
 
@@ -44,7 +50,7 @@ func (l *lease) registered() string {
 // owner is registered where the lease is known to hold, and "" where it is not.
 func (l *lease) owner() string {
 	reg := l.current.Load()
-	if reg == nil || time.Since(l.base)-time.Duration(reg.good.Load()) >= trustFor {
+	if reg == nil || reg.doubtful() {
 		return ""
 	}
 	return reg.owner
@@ -65,7 +71,8 @@ func (r *Relay) enlist(ctx context.Context) bool {
 	r.forget()
 	for wait := time.Duration(0); ; {
 		reg := &registration{owner: r.config.NewID()} // a new one each time: an earlier one may have been registered unseen
-		reg.good.Store(int64(time.Since(r.lease.base)))
+		began := time.Now()
+		reg.good.Store(&began)
 		err := r.enlistAs(ctx, reg.owner)
 		if err == nil {
 			r.lease.current.Store(reg)
@@ -90,7 +97,7 @@ func (r *Relay) enlistAs(ctx context.Context, owner string) error {
 func (r *Relay) renew(ctx context.Context) (lost bool) {
 	reg := r.lease.current.Load()
 	for wait := renewEvery; pause(ctx, wait); {
-		began := time.Since(r.lease.base)
+		began := time.Now()
 		held, err := r.renewOnce(ctx, reg.owner)
 		switch {
 		case err != nil:
@@ -100,11 +107,11 @@ func (r *Relay) renew(ctx context.Context) (lost bool) {
 			return true
 		default:
 			trusted := r.lease.owner() != ""
-			reg.good.Store(int64(began))
+			reg.good.Store(&began)
 			if !trusted {
 				r.rouseAll()
 			}
-			wait = max(0, renewEvery-(time.Since(r.lease.base)-began))
+			wait = max(0, renewEvery-time.Since(began))
 		}
 	}
 	return false

@@ -134,6 +134,7 @@ func (l *lane) claimed(e *errand, ds []*store.Delivery, now time.Time) {
 	defer l.mu.Unlock()
 	l.errand, l.pause, l.notBefore = false, 0, time.Time{}
 	full := len(ds) == e.claim.Limit
+	l.backlog = full
 	if full {
 		l.look = true
 	}

@@ -109,7 +109,6 @@ func New(c Config) *Relay {
 		asks:   make(chan *lane, len(c.Targets)),
 		ended:  make(chan struct{}),
 	}
-	r.lease.base = time.Now()
 	r.settler.wake = make(chan struct{}, 1)
 	r.complaints.logger = c.Logger
 	for _, t := range c.Targets {

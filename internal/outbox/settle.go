@@ -18,6 +18,7 @@ type settling struct {
 	lane       *lane
 	owner      string // under whom the attempt was made
 	settlement store.Settlement
+	doubtful   bool // it may have been written already: then it means nothing when the lease is gone
 }
 
 // settler gathers outcomes of all lanes: while some are written the next gather.
@@ -73,7 +74,7 @@ func (r *Relay) settle(ctx context.Context) {
 	for {
 		batch, more := r.settler.next()
 		if len(batch) > 0 {
-			r.write(ctx, batch, false)
+			r.write(ctx, batch)
 			if ctx.Err() != nil {
 				return
 			}
@@ -90,35 +91,37 @@ func (r *Relay) settle(ctx context.Context) {
 	}
 }
 
-// write writes outcomes of one owner, however often it takes. doubtful: they may
-// have been written already, so that it means nothing when their leases are gone.
-func (r *Relay) write(ctx context.Context, batch []settling, doubtful bool) {
+// write writes outcomes of one owner, however often it takes.
+func (r *Relay) write(ctx context.Context, batch []settling) {
 	settlements := make([]store.Settlement, len(batch))
 	for i := range batch {
 		settlements[i] = batch[i].settlement
 	}
-	wait := time.Duration(0)
-	for {
+	for wait := time.Duration(0); ; {
 		lost, err := r.complete(ctx, batch[0].owner, settlements)
 		if err == nil {
-			r.settled(batch, lost, doubtful)
+			r.settled(batch, lost)
 			return
 		}
 		r.complain(ctx, "writing down what attempts came to", err)
-		doubtful = doubtful || mayStand(err)
+		if mayStand(err) {
+			for i := range batch {
+				batch[i].doubtful = true
+			}
+		}
 		if !unreachable(err) && len(batch) > 1 {
 			// One of them cannot be written; it must not hold up the others.
 			half := len(batch) / 2
-			r.write(ctx, batch[:half], doubtful)
-			r.write(ctx, batch[half:], doubtful)
+			r.write(ctx, batch[:half])
+			r.write(ctx, batch[half:])
 			return
 		}
 		wait = longer(wait)
 		if !pause(ctx, wait) {
 			return
 		}
-		if !unreachable(err) && wait == maxPause {
-			r.settler.add(batch[0])
+		if !unreachable(err) {
+			r.settler.add(batch[0]) // behind the others
 			return
 		}
 	}
@@ -145,9 +148,9 @@ func unreachable(err error) bool {
 }
 
 // settled tells the lanes, and counts.
-func (r *Relay) settled(batch []settling, lost []string, doubtful bool) {
+func (r *Relay) settled(batch []settling, lost []string) {
 	var gone map[string]bool
-	if len(lost) > 0 && !doubtful {
+	if len(lost) > 0 {
 		gone = make(map[string]bool, len(lost))
 		for _, id := range lost {
 			gone[id] = true
@@ -156,7 +159,7 @@ func (r *Relay) settled(batch []settling, lost []string, doubtful bool) {
 	now := time.Now()
 	for i := range batch {
 		s := &batch[i].settlement
-		stale := gone[s.Lease.ID]
+		stale := gone[s.Lease.ID] && !batch[i].doubtful
 		var due time.Time
 		if s.Outcome == store.Retried && !stale {
 			due = now.Add(s.Wait)

@@ -72,12 +72,12 @@ func (r *Relay) sweepOn(ctx context.Context) {
 	})
 }
 
-// sweep removes instances that are dead, and frees what they held.
+// sweep removes instances that are dead, and frees what they held. Never while
+// this instance's own lease is in doubt: if it had run out, and nobody else was
+// there, no target would be declared, and all that waits would be failed.
 func (r *Relay) sweep(ctx context.Context) {
-	for more := true; more; {
-		failpoint.Hit(failpoint.BeforeSweep)
-		swept, err := r.config.Queue.Sweep(ctx, sweepMost)
-		failpoint.Hit(failpoint.AfterSweep)
+	for more := true; more && r.lease.owner() != ""; {
+		swept, err := r.sweepOnce(ctx)
 		if err != nil {
 			r.complain(ctx, "sweeping up after dead instances", err)
 			return
@@ -90,6 +90,16 @@ func (r *Relay) sweep(ctx context.Context) {
 		}
 		more = swept.More && ctx.Err() == nil
 	}
+}
+
+// sweepOnce is one step. It gives up before the lease can have run out that was
+// trusted when it began.
+func (r *Relay) sweepOnce(ctx context.Context) (store.Swept, error) {
+	ctx, cancel := context.WithTimeout(ctx, leaseTime-trustFor-time.Second)
+	defer cancel()
+	failpoint.Hit(failpoint.BeforeSweep)
+	defer failpoint.Hit(failpoint.AfterSweep)
+	return r.config.Queue.Sweep(ctx, sweepMost)
 }
 
 // audit adopts what is leased to this instance and not in memory: of a commit
