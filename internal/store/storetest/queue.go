@@ -27,9 +27,9 @@ type queueBench struct {
 
 // openQueue opens a store on whose queue one instance, me, is enlisted for the
 // targets of the cases.
-func openQueue(b *bench, o Options) *queueBench {
+func openQueue(b *bench) *queueBench {
 	b.Helper()
-	q := &queueBench{bench: b, queue: b.open(o).Queue()}
+	q := &queueBench{bench: b, queue: b.open(Options{}).Queue()}
 	q.enlist(me)
 	return q
 }

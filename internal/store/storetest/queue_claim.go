@@ -18,7 +18,7 @@ var claimPromises = []promise{
 }
 
 func claimsAreExclusive(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	const claimers, n = 6, 120
 	ds := make([]*store.Delivery, n)
 	for i := range ds {
@@ -62,7 +62,7 @@ func claimsAreExclusive(b *bench) {
 }
 
 func claimsAreInOrderOfDue(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(4)
 	other := q.put(1, to("search"))
 	first := q.claim(1)
@@ -80,7 +80,7 @@ func claimsAreInOrderOfDue(b *bench) {
 }
 
 func claimOfOne(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(3)
 	claimed := q.claim(2)
 	q.settle(store.Retried, never, claimed[0])
@@ -101,7 +101,7 @@ func claimOfOne(b *bench) {
 }
 
 func nextTells(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	lanes := []store.Lane{{Target: "billing"}, {Target: "search"}, {Target: "ledger", Ordered: true}, {Target: "nobody"}}
 	next := func() map[string]time.Duration {
 		b.Helper()
@@ -143,7 +143,7 @@ func nextTells(b *bench) {
 }
 
 func heldReturns(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(3)
 	mine := q.claim(2)
 	q.claims(store.Claim{Owner: "other", Target: "billing", Limit: 1})
@@ -171,7 +171,7 @@ func heldReturns(b *bench) {
 }
 
 func freeGivesBack(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(3)
 	first := q.claim(3)
 	b.must(q.queue.Free(b.Context(), "other", []store.Lease{first[0].Lease()}))

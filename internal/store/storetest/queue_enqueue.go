@@ -22,7 +22,7 @@ var enqueuePromises = []promise{
 }
 
 func deliveryRoundTrip(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	bodies := [][]byte{[]byte(`{"a":"é"}`), {}, {0, 255, 10, 13, 0}, bytes.Repeat([]byte("0123456789"), 20_000)}
 	for _, body := range bodies {
 		want := q.delivery()
@@ -47,7 +47,7 @@ func deliveryRoundTrip(b *bench) {
 }
 
 func enqueueIsTransactional(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	refused := errors.New("refused")
 	err := b.write(func(tx store.Tx) error {
 		if err := tx.Insert(orders, order("a", "")); err != nil {
@@ -80,7 +80,7 @@ func enqueueFailsWithTheCommit(b *bench) {
 	if b.harness.FailCommits == nil {
 		return // the driver's own tests break its disk
 	}
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	doomed, fine := q.delivery(), q.delivery()
 	queueing := func(id string, d *store.Delivery) error {
 		return b.write(func(tx store.Tx) error {
@@ -105,7 +105,7 @@ func enqueueFailsWithTheCommit(b *bench) {
 }
 
 func enqueueIsIsolated(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := []*store.Delivery{q.delivery(), q.delivery(), q.delivery()}
 	queueing := func(d *store.Delivery, then func() error) func(store.Tx) error {
 		return func(tx store.Tx) error {
@@ -126,7 +126,7 @@ func enqueueIsIsolated(b *bench) {
 }
 
 func queueIsDurable(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(3)
 	claimed := q.claim(2)
 	q.settle(store.GivenUp, 0, claimed[0])
@@ -142,7 +142,7 @@ func queueIsDurable(b *bench) {
 }
 
 func bornLeased(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	leased := q.delivery(born(me))
 	free := q.delivery()
 	b.must(b.write(func(tx store.Tx) error {

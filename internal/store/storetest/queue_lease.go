@@ -18,7 +18,7 @@ var leasePromises = []promise{
 }
 
 func leasesRenew(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	renew := func(owner string, want bool) {
 		b.Helper()
 		held, err := q.queue.Renew(b.Context(), owner)
@@ -38,7 +38,7 @@ func leasesRenew(b *bench) {
 }
 
 func resignFrees(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(3)
 	held := q.claim(2)
 	q.claims(store.Claim{Owner: "other", Target: "billing", Limit: 1})
@@ -60,7 +60,7 @@ func resignFrees(b *bench) {
 }
 
 func deadOwnersAreFreed(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	_, err := q.queue.Resign(b.Context(), me)
 	b.must(err)
 	targets := []string{"billing", "search", "ledger"}
@@ -107,7 +107,7 @@ func deadOwnersAreFreed(b *bench) {
 }
 
 func sweepFrees(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(6)
 	mine := q.claim(1)
 	q.claims(store.Claim{Owner: "ghost", Target: "billing", Limit: 5})
@@ -126,7 +126,7 @@ func sweepFrees(b *bench) {
 }
 
 func sweepFails(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	gone := q.put(5, to("gone"))
 	held := q.claims(store.Claim{Owner: me, Target: "gone", Limit: 1})
 	waiting := q.claims(store.Claim{Owner: me, Target: "gone", Limit: 1})
@@ -166,7 +166,7 @@ func sweepFails(b *bench) {
 }
 
 func sweepLeaves(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(4)
 	held := q.claim(3)
 	q.settle(store.GivenUp, 0, held[0])
@@ -182,7 +182,7 @@ func sweepLeaves(b *bench) {
 }
 
 func turns(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	turn := func(name, owner string, d time.Duration) bool {
 		b.Helper()
 		mine, err := q.queue.Turn(b.Context(), name, owner, d)

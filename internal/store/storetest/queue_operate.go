@@ -44,10 +44,10 @@ func mixed(q *queueBench) (failed, live []*store.Delivery) {
 }
 
 func listOrder(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	failed, live := mixed(q)
 	all := q.all()
-	q.wantIDs("listed", all, append(failed, live...)...)
+	q.wantIDs("listed", all, slices.Concat(failed, live)...)
 	for _, d := range all {
 		if d.Body != nil {
 			b.Errorf("%s is listed with its body", d.ID)
@@ -61,7 +61,7 @@ func listOrder(b *bench) {
 }
 
 func listFilters(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	failed, live := mixed(q)
 	for _, c := range []struct {
 		name string
@@ -86,9 +86,9 @@ func listFilters(b *bench) {
 }
 
 func listPages(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	failed, live := mixed(q)
-	all := append(failed, live...)
+	all := slices.Concat(failed, live)
 	for limit := 1; limit <= len(all)+1; limit++ {
 		var got []*store.Delivery
 		f := store.DeliveryFilter{Limit: limit}
@@ -112,7 +112,7 @@ func listPages(b *bench) {
 }
 
 func depthsCount(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	depths, err := q.queue.Depths(b.Context())
 	if err != nil || len(depths) != 0 {
 		b.Errorf("of an empty queue: %v, %v", depths, err)
@@ -144,7 +144,7 @@ func depthsCount(b *bench) {
 }
 
 func requeueByID(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	failed, live := mixed(q)
 	moved, err := q.queue.Requeue(b.Context(), store.Requeue{
 		IDs:      []string{failed[0].ID, "U0", live[0].ID, live[1].ID, failed[2].ID, failed[1].ID},
@@ -176,7 +176,7 @@ func requeueByID(b *bench) {
 }
 
 func requeueRange(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(7)
 	other := q.put(1, to("search"))
 	held := q.claim(7)
@@ -216,7 +216,7 @@ func requeueRange(b *bench) {
 }
 
 func requeuePace(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(4)
 	q.settle(store.GivenUp, 0, q.claim(4)...)
 	moved, err := q.queue.Requeue(b.Context(), store.Requeue{
@@ -241,7 +241,7 @@ func requeuePace(b *bench) {
 }
 
 func skipRemoves(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	failed, live := mixed(q)
 	moved, err := q.queue.Skip(b.Context(), []string{failed[0].ID, live[0].ID, live[1].ID, "U0", failed[2].ID})
 	b.must(err)

@@ -21,7 +21,7 @@ var orderedPromises = []promise{
 }
 
 func orderedOneAtATime(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(3, about("a"))
 	for i, d := range ds {
 		got := q.claimOrdered(10)
@@ -41,7 +41,7 @@ func orderedOneAtATime(b *bench) {
 }
 
 func orderedRowsAreApart(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	a, c := q.put(1, about("a"))[0], q.put(1, about("c"))[0]
 	other := q.put(1, about("a"), func(d *store.Delivery) { d.Entity = "invoice" })[0]
 	search := q.put(1, about("a"), to("search"))[0]
@@ -53,7 +53,7 @@ func orderedRowsAreApart(b *bench) {
 }
 
 func orderedHoldsBackItsRow(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(2, about("a"))
 	others := q.put(3, about("b"))
 	held := q.claimOrdered(10)
@@ -82,7 +82,7 @@ func orderedHoldsBackItsRow(b *bench) {
 }
 
 func orderedRequeue(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(3, about("a"))
 	q.settle(store.GivenUp, 0, q.claimOrdered(1)...)
 	requeue := store.Requeue{IDs: []string{ds[0].ID}, Declared: []string{"ledger"}, Pace: never}
@@ -100,7 +100,7 @@ func orderedRequeue(b *bench) {
 }
 
 func orderedSkip(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(4, about("a"))
 	skip := func(d *store.Delivery, want int) {
 		b.Helper()
@@ -125,7 +125,7 @@ func orderedSkip(b *bench) {
 }
 
 func orderedFree(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(2, about("a"))
 	held := q.claimOrdered(10)
 	b.must(q.queue.Free(b.Context(), me, []store.Lease{held[0].Lease()}))
@@ -136,7 +136,7 @@ func orderedFree(b *bench) {
 }
 
 func orderedOnly(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(2, about("a"))
 	only := func(d *store.Delivery) []*store.Delivery {
 		return q.claims(store.Claim{Owner: me, Target: "ledger", Ordered: true, Limit: 1, Only: d.ID})
@@ -150,7 +150,7 @@ func orderedOnly(b *bench) {
 }
 
 func orderedClaimers(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	const claimers, rows, each = 4, 5, 8
 	var ds []*store.Delivery
 	for range each {
@@ -159,55 +159,13 @@ func orderedClaimers(b *bench) {
 		}
 	}
 	q.enqueue(ds...)
-	var mu sync.Mutex
-	held, last, done := map[string]bool{}, map[string]string{}, 0
-	take := func(got []*store.Delivery) {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, d := range got {
-			if held[d.Subject] || d.ID <= last[d.Subject] {
-				b.Errorf("%s of row %s was claimed after %s, held: %v", d.ID, d.Subject, last[d.Subject], held[d.Subject])
-			}
-			held[d.Subject], last[d.Subject] = true, d.ID
-		}
-	}
-	give := func(got []*store.Delivery) (all bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, d := range got {
-			held[d.Subject], done = false, done+1
-		}
-		return done == len(ds)
-	}
 	ctx, stop := context.WithCancel(b.Context())
 	defer stop()
-	drain := func(owner string) error {
-		for {
-			got, err := q.queue.Claim(ctx, store.Claim{Owner: owner, Target: "ledger", Ordered: true, Limit: 2})
-			if err != nil {
-				return err
-			}
-			take(got)
-			settlements := make([]store.Settlement, len(got))
-			for i, d := range got {
-				settlements[i] = came(d, store.Delivered, 0)
-			}
-			all := give(got) // before it is so: another may have the next right after
-			if _, err := q.queue.Settle(b.Context(), owner, settlements); err != nil || all {
-				return err
-			}
-			mu.Lock()
-			all = done == len(ds)
-			mu.Unlock()
-			if all {
-				return nil
-			}
-		}
-	}
+	w := &watch{held: map[string]bool{}, last: map[string]string{}, left: len(ds)}
 	var wg sync.WaitGroup
 	for c := range claimers {
 		wg.Go(func() {
-			if err := drain(fmt.Sprint("claimer-", c)); err != nil {
+			if err := w.drain(ctx, q, fmt.Sprint("claimer-", c)); err != nil {
 				b.Error(err)
 				stop() // the others would wait for what this one held
 			}
@@ -217,8 +175,59 @@ func orderedClaimers(b *bench) {
 	q.wantIDs("left", q.all())
 }
 
+// watch sees who holds what of an ordered target.
+type watch struct {
+	mu   sync.Mutex
+	held map[string]bool   // by row
+	last map[string]string // the delivery of the row that was claimed last
+	left int
+}
+
+// drain claims and settles until all are settled, by whomever.
+func (w *watch) drain(ctx context.Context, q *queueBench, owner string) error {
+	for {
+		got, err := q.queue.Claim(ctx, store.Claim{Owner: owner, Target: "ledger", Ordered: true, Limit: 2})
+		if err != nil {
+			return err
+		}
+		if err := w.take(got); err != nil {
+			return err
+		}
+		settlements := make([]store.Settlement, len(got))
+		for i, d := range got {
+			settlements[i] = came(d, store.Delivered, 0)
+		}
+		all := w.give(got) // before it is so: another may have the next right after
+		if _, err := q.queue.Settle(ctx, owner, settlements); err != nil || all {
+			return err
+		}
+	}
+}
+
+func (w *watch) take(got []*store.Delivery) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, d := range got {
+		if w.held[d.Subject] || d.ID <= w.last[d.Subject] {
+			return fmt.Errorf("%s of row %s was claimed after %s, held: %v", d.ID, d.Subject, w.last[d.Subject], w.held[d.Subject])
+		}
+		w.held[d.Subject], w.last[d.Subject] = true, d.ID
+	}
+	return nil
+}
+
+func (w *watch) give(got []*store.Delivery) (all bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, d := range got {
+		w.held[d.Subject] = false
+	}
+	w.left -= len(got)
+	return w.left == 0
+}
+
 func orderedDepths(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	q.put(3, about("a"))
 	q.put(1, about("b"))
 	want := func(what string, pending, claimed, failed, blocked int64) {

@@ -18,7 +18,7 @@ var settlePromises = []promise{
 }
 
 func settleOutcomes(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(3)
 	held := q.claim(3)
 	lost, err := q.queue.Settle(b.Context(), me, []store.Settlement{
@@ -41,7 +41,7 @@ func settleOutcomes(b *bench) {
 }
 
 func settleRetries(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(1)
 	q.settle(store.Retried, 0, q.claim(1)...)
 	again := q.claim(1)
@@ -61,7 +61,7 @@ func settleRetries(b *bench) {
 }
 
 func settleIsFenced(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(2)
 	stale := q.claim(2)
 	b.must(q.queue.Free(b.Context(), me, []store.Lease{stale[0].Lease()}))
@@ -110,7 +110,7 @@ func settleIsFenced(b *bench) {
 }
 
 func settleCounts(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	d := q.put(1)[0]
 	var want []store.Attempt
 	at := func(number int, s *store.Settlement, status int, text string) {
@@ -152,7 +152,7 @@ func settleCounts(b *bench) {
 }
 
 func attemptsArePruned(b *bench) {
-	q := openQueue(b, Options{})
+	q := openQueue(b)
 	ds := q.put(5)
 	for i, d := range q.claim(5) {
 		s := came(d, store.Delivered, 0)
