@@ -11,7 +11,9 @@ import (
 	"github.com/rowcast/rowcast/internal/store"
 )
 
-func adminRoutes(theirs *box, own ...*box) []httpapi.Route { return admin.Routes(deskConfig(theirs, own...)) }
+func adminRoutes(theirs *box, own ...*box) []httpapi.Route {
+	return admin.Routes(deskConfig(theirs, own...))
+}
 
 // Whatever is not just what a route takes is refused, with the field, and moves nothing.
 func TestRequestsThatAreRefused(t *testing.T) {
