@@ -17,10 +17,11 @@ const (
 		WHERE id = ?1 AND target = ?2 AND status = 1 AND turn < ?3 LIMIT ?4`
 	claimed = `UPDATE _rowcast_deliveries SET status = 2, owner = ?2, since = ?3, epoch = epoch + 1 WHERE seq = ?1`
 	// comeDue gives deliveries of an ordered target that waited for their time
-	// their place in the order of the queue.
+	// their place in the order of the queue: a bounded number a claim, so that an
+	// hour's retries that come due together do not make one claim a long one.
 	comeDue = `UPDATE _rowcast_deliveries SET turn = seq + ?3 WHERE seq IN
 		(SELECT seq FROM _rowcast_deliveries INDEXED BY _rowcast_deliveries_pending
-		WHERE status = 1 AND target = ?1 AND turn > 0 AND turn <= ?2 ORDER BY turn LIMIT 256)`
+		WHERE status = 1 AND target = ?1 AND turn > 0 AND turn <= ?2 ORDER BY turn LIMIT ?4)`
 	heldSelect = `SELECT ` + deliveryColumns + `, body FROM _rowcast_deliveries INDEXED BY _rowcast_deliveries_claimed
 		WHERE status = 2 AND owner = ?1 AND since <= ?2 ORDER BY since, seq LIMIT ?3`
 	nextSelect = `SELECT turn FROM _rowcast_deliveries INDEXED BY _rowcast_deliveries_pending
@@ -28,6 +29,8 @@ const (
 	// freeSet makes a leased delivery pending and due, in the place it had.
 	freeSet = `UPDATE _rowcast_deliveries SET status = 1, owner = '', due = min(due, ?1),
 		turn = CASE ordered WHEN 1 THEN seq - 4611686018427387904 ELSE min(due, ?1) END `
+	freeOne   = freeSet + `WHERE id = ?2 AND status = 2 AND owner = ?3 AND epoch = ?4`
+	freeOwner = freeSet + `WHERE status = 2 AND owner = ?2`
 )
 
 // Claim implements store.Queue.
@@ -55,7 +58,7 @@ func (t *tx) claim(c store.Claim, now int64) (ds []*store.Delivery, err error) {
 	case c.Only != "":
 		err = t.each(claimOne, take, text(c.Only), text(c.Target), value.OfInt(blocked), number(c.Limit))
 	case c.Ordered:
-		if _, err = t.do(comeDue, text(c.Target), value.OfInt(now), value.OfInt(ready)); err == nil {
+		if _, err = t.do(comeDue, text(c.Target), value.OfInt(now), value.OfInt(ready), number(max(c.Limit, 64))); err == nil {
 			err = t.each(claimDue, take, text(c.Target), value.OfInt(0), number(c.Limit))
 		}
 	default:
@@ -80,8 +83,7 @@ func (q queue) Free(ctx context.Context, owner string, held []store.Lease) error
 	return q.write(ctx, func(t *tx) error {
 		now := value.OfInt(q.now().UnixMicro())
 		for _, l := range held {
-			if _, err := t.do(freeSet+`WHERE id = ?2 AND status = 2 AND owner = ?3 AND epoch = ?4`,
-				now, text(l.ID), text(owner), value.OfInt(l.Epoch)); err != nil {
+			if _, err := t.do(freeOne, now, text(l.ID), text(owner), value.OfInt(l.Epoch)); err != nil {
 				return err
 			}
 		}

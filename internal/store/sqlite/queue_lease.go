@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	sweepFree = freeSet + `WHERE seq IN (SELECT seq FROM _rowcast_deliveries INDEXED BY _rowcast_deliveries_claimed
+	freeOthers = freeSet + `WHERE status = 2 AND owner <> ?2`
+	sweepFree  = freeSet + `WHERE seq IN (SELECT seq FROM _rowcast_deliveries INDEXED BY _rowcast_deliveries_claimed
 		WHERE status = 2 AND owner NOT IN (SELECT owner FROM _rowcast_instances) LIMIT ?2)`
 	sweepFail = `UPDATE _rowcast_deliveries SET status = 3, last_error = ?1 WHERE seq IN
 		(SELECT seq FROM _rowcast_deliveries INDEXED BY _rowcast_deliveries_pending WHERE status = 1 AND target = ?2 ORDER BY turn LIMIT ?3)`
@@ -43,7 +44,7 @@ func (q queue) Enlist(ctx context.Context, i store.Instance) error {
 		if _, err := t.do(`INSERT INTO _rowcast_instances (owner, targets) VALUES (?1, ?2)`, owner, text(string(targets))); err != nil {
 			return err
 		}
-		_, err := t.do(freeSet+`WHERE status = 2 AND owner <> ?2`, now, owner)
+		_, err := t.do(freeOthers, now, owner)
 		return err
 	})
 }
@@ -66,7 +67,7 @@ func (q queue) Resign(ctx context.Context, owner string) (freed int, err error) 
 		if _, err = t.do(`DELETE FROM _rowcast_turns WHERE owner = ?1`, text(owner)); err != nil {
 			return err
 		}
-		freed, err = t.do(freeSet+`WHERE status = 2 AND owner = ?2`, value.OfInt(q.now().UnixMicro()), text(owner))
+		freed, err = t.do(freeOwner, value.OfInt(q.now().UnixMicro()), text(owner))
 		return err
 	})
 	if err != nil {

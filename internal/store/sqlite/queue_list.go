@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -10,51 +12,83 @@ import (
 	"github.com/rowcast/rowcast/internal/value"
 )
 
+// fewPending is how many pending deliveries of a target are sorted for a page of
+// List. Where there are more, the index of ids is walked, and passes few of others
+// for each of the target's.
+const fewPending = 1000
+
+const pendingCount = `SELECT count(*) FROM (SELECT 1 FROM _rowcast_deliveries INDEXED BY _rowcast_deliveries_pending
+	WHERE status = 1 AND target = ?1 LIMIT ?2)`
+
 // List implements store.Queue.
 func (q queue) List(ctx context.Context, f store.DeliveryFilter) (ds []*store.Delivery, err error) {
-	limit := f.Limit
-	if limit <= 0 {
-		limit = math.MaxInt32
+	if f.Limit <= 0 {
+		f.Limit = math.MaxInt32
 	}
 	err = q.view(ctx, func(r *reader) error {
-		show := func(sql, after string) error {
-			return r.each(sql, func(st *sqlite3.Stmt) { ds = append(ds, r.scanDelivery(st, 0)) },
-				text(after), text(f.Target), number(limit-len(ds)))
-		}
-		after := f.After
 		if !f.AfterLive && (f.Status == 0 || f.Status == store.Failed) {
-			if err := show(listSQL(store.Failed, f.Target), after); err != nil {
+			if ds, err = r.list("_rowcast_deliveries_failed_id", "status = 3", f); err != nil {
 				return err
 			}
 		}
-		if f.Status == store.Failed || len(ds) == limit {
+		if f.Status == store.Failed || len(ds) == f.Limit {
 			return nil
 		}
 		if !f.AfterLive {
-			after = "" // the live ones begin behind the last that failed
+			f.After = "" // the live ones begin behind the last that failed
 		}
-		return show(listSQL(f.Status, f.Target), after)
+		f.Limit -= len(ds)
+		live, err := r.listLive(f)
+		ds = append(ds, live...)
+		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	return ds, nil
+}
+
+// listLive lists what has not failed.
+func (r *reader) listLive(f store.DeliveryFilter) (ds []*store.Delivery, err error) {
+	const claimed = "_rowcast_deliveries_claimed"
+	if f.Status == store.Claimed {
+		return r.list(claimed, "status = 2", f)
+	}
+	few := false
+	if f.Target != "" {
+		err := r.each(pendingCount, func(st *sqlite3.Stmt) { few = st.ColumnInt64(0) <= fewPending }, text(f.Target), number(fewPending+1))
+		if err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case !few && f.Status == store.Pending:
+		return r.list("_rowcast_deliveries_id", "status = 1", f)
+	case !few:
+		return r.list("_rowcast_deliveries_id", "status <> 3", f)
+	}
+	ds, err = r.list("_rowcast_deliveries_pending", "status = 1", f)
+	if err != nil || f.Status == store.Pending {
+		return ds, err
+	}
+	held, err := r.list(claimed, "status = 2", f)
+	ds = append(ds, held...)
+	slices.SortFunc(ds, func(a, b *store.Delivery) int { return strings.Compare(a.ID, b.ID) })
+	return ds[:min(len(ds), f.Limit)], err
+}
+
+// list returns by id what an index holds of a status, from behind an id.
+func (r *reader) list(index, status string, f store.DeliveryFilter) (ds []*store.Delivery, err error) {
+	err = r.each(listSQL(index, status, f.Target != ""), func(st *sqlite3.Stmt) { ds = append(ds, r.scanDelivery(st, 0)) },
+		text(f.After), text(f.Target), number(f.Limit))
 	return ds, err
 }
 
-// listSQL returns the statement that lists by id what has the status, 0: all but
-// the failed, of one target or of all. Its parameters are the id to begin
-// after, the target and the limit.
-func listSQL(status store.DeliveryStatus, target string) string {
-	index, which := "_rowcast_deliveries_id", "status <> 3"
-	switch status {
-	case store.Failed:
-		index, which = "_rowcast_deliveries_failed_id", "status = 3"
-	case store.Claimed:
-		index, which = "_rowcast_deliveries_claimed", "status = 2"
-	case store.Pending:
-		which = "status = 1"
+func listSQL(index, status string, ofTarget bool) string {
+	if ofTarget {
+		status += " AND target = ?2"
 	}
-	if target != "" {
-		which += " AND target = ?2"
-	}
-	return `SELECT ` + deliveryColumns + ` FROM _rowcast_deliveries INDEXED BY ` + index + ` WHERE id > ?1 AND ` + which +
+	return `SELECT ` + deliveryColumns + ` FROM _rowcast_deliveries INDEXED BY ` + index + ` WHERE id > ?1 AND ` + status +
 		` ORDER BY id LIMIT ?3`
 }
 

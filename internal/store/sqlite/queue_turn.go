@@ -28,6 +28,14 @@ const (
 	blocked = math.MaxInt64
 )
 
+const (
+	behindSelect = `SELECT 1 FROM _rowcast_deliveries INDEXED BY _rowcast_deliveries_row
+		WHERE ordered = 1 AND target = ?1 AND entity = ?2 AND subject = ?3 AND seq < ?4 LIMIT 1`
+	unblockSet = `UPDATE _rowcast_deliveries SET turn = CASE WHEN due <= ?4 THEN seq + ?5 ELSE due END
+		WHERE status = 1 AND turn = ?6 AND seq = (SELECT seq FROM _rowcast_deliveries INDEXED BY _rowcast_deliveries_row
+			WHERE ordered = 1 AND target = ?1 AND entity = ?2 AND subject = ?3 ORDER BY seq LIMIT 1)`
+)
+
 // turnOf returns the turn of a pending delivery that waits for no other.
 func turnOf(ordered bool, seq, due, now int64) int64 {
 	if ordered && due <= now {
@@ -38,17 +46,14 @@ func turnOf(ordered bool, seq, due, now int64) int64 {
 
 // behind reports whether an earlier delivery of the row is in the queue.
 func (t *tx) behind(row rowKey, seq int64) (found bool, err error) {
-	err = t.each(`SELECT 1 FROM _rowcast_deliveries INDEXED BY _rowcast_deliveries_row
-		WHERE ordered = 1 AND target = ?1 AND entity = ?2 AND subject = ?3 AND seq < ?4 LIMIT 1`,
+	err = t.each(behindSelect,
 		func(*sqlite3.Stmt) { found = true }, text(row.target), text(row.entity), text(row.subject), value.OfInt(seq))
 	return found, err
 }
 
 // unblock lets the first delivery of a row go, after the one before it has gone.
 func (t *tx) unblock(row rowKey, now int64) error {
-	_, err := t.do(`UPDATE _rowcast_deliveries SET turn = CASE WHEN due <= ?4 THEN seq + ?5 ELSE due END
-		WHERE status = 1 AND turn = ?6 AND seq = (SELECT seq FROM _rowcast_deliveries INDEXED BY _rowcast_deliveries_row
-			WHERE ordered = 1 AND target = ?1 AND entity = ?2 AND subject = ?3 ORDER BY seq LIMIT 1)`,
+	_, err := t.do(unblockSet,
 		text(row.target), text(row.entity), text(row.subject), value.OfInt(now), value.OfInt(ready), value.OfInt(blocked))
 	return err
 }
