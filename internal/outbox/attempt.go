@@ -29,9 +29,12 @@ func (r *Relay) attempt(ctx context.Context, l *lane, d *store.Delivery) {
 		return
 	}
 	l.counts.attempted.Add(1)
-	if opened := l.result(result.Alive); opened {
+	switch opened, closed := l.result(result.Alive); {
+	case opened:
 		r.config.Logger.Warn("deliveries: a target does not answer as it should; one delivery at a time probes it",
 			"target", l.target.Name, "status", result.Status, "err", result.Error)
+	case closed:
+		r.config.Logger.Info("deliveries: a target answers again", "target", l.target.Name)
 	}
 	r.settler.add(settling{lane: l, owner: d.Owner, settlement: settlement(d, &result, rand.Float64())}) // #nosec G404 -- spreads load, guards nothing
 }
@@ -67,11 +70,11 @@ func storable(text string) string {
 
 // result takes in whether an attempt found the target alive. When that opens the
 // breaker, what is in memory is given back; when it closes it, the lane goes on.
-func (l *lane) result(alive bool) (opened bool) {
+func (l *lane) result(alive bool) (opened, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pending++
-	opened, closed := l.breaker.result(alive)
+	opened, closed = l.breaker.result(alive)
 	if opened {
 		l.stride = 2 * l.target.MaxInFlight
 		l.endDrains()
@@ -80,7 +83,7 @@ func (l *lane) result(alive bool) (opened bool) {
 		l.look = true
 		l.ask()
 	}
-	return opened
+	return opened, closed
 }
 
 // settled takes in that an attempt was written down. due is when a retry falls

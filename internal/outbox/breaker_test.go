@@ -166,7 +166,7 @@ func TestAProbeThatIsGoneIsFollowedByTheNext(t *testing.T) {
 // TestOneProbeAtATime: the target hangs, so probes would overlap if they could.
 func TestOneProbeAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := blackHole(10 * time.Second)
+		r := blackHole()
 		w := newWorld(t, map[string]*receiver{"a": r})
 		p := w.start(nil, "a")
 		synctest.Wait()
@@ -238,7 +238,7 @@ func TestRequeueProbesAtOnce(t *testing.T) {
 // TestADeadTargetDelaysNoOther: a black hole beside a target that works.
 func TestADeadTargetDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hole, good := blackHole(10*time.Second), answers(accepted)
+		hole, good := blackHole(), answers(accepted)
 		w := newWorld(t, map[string]*receiver{"hole": hole, "good": good})
 		p := w.start(func(c *outbox.Config) { c.Targets[0].MaxInFlight = 2 }, "hole", "good")
 		synctest.Wait()

@@ -33,12 +33,12 @@ func (p *dispatcher) run(ctx, sending context.Context) {
 		case <-ctx.Done():
 			return
 		case l := <-p.relay.asks:
-			p.attend(ctx, sending, l)
+			p.attend(ctx, sending, l, true)
 		case <-p.timer.C:
 			p.armed = time.Time{}
 			for l, at := range p.looks {
 				if !time.Now().Before(at) {
-					p.attend(ctx, sending, l)
+					p.attend(ctx, sending, l, false)
 				}
 			}
 		}
@@ -46,9 +46,9 @@ func (p *dispatcher) run(ctx, sending context.Context) {
 	}
 }
 
-// attend does what a lane wants done.
-func (p *dispatcher) attend(ctx, sending context.Context, l *lane) {
-	plan := l.plan(time.Now())
+// attend does what a lane wants done; heard: it asked for it.
+func (p *dispatcher) attend(ctx, sending context.Context, l *lane, heard bool) {
+	plan := l.plan(time.Now(), heard)
 	for range plan.workers {
 		p.workers.Go(func() { p.relay.work(sending, l) })
 	}

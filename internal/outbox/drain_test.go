@@ -117,7 +117,7 @@ func TestADrainEndsWithItsContextOrTheRelay(t *testing.T) {
 // TestADrainEndsWhenTheBreakerOpensOnTheWay.
 func TestADrainEndsWhenTheBreakerOpensOnTheWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, map[string]*receiver{"a": blackHole(10 * time.Second)})
+		w := newWorld(t, map[string]*receiver{"a": blackHole()})
 		p := w.start(nil, "a")
 		synctest.Wait()
 		for range 200 {

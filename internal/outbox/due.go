@@ -40,12 +40,12 @@ func (d *dues) add(t time.Time) {
 }
 
 // reached removes the times that have come, and reports whether there were any.
-func (d *dues) reached(now time.Time) (any bool) {
+func (d *dues) reached(now time.Time) (some bool) {
 	for len(*d) > 0 && !now.Before((*d)[0]) {
 		heap.Pop(d)
-		any = true
+		some = true
 	}
-	return any
+	return some
 }
 
 // first returns the earliest time; zero: there is none.

@@ -13,6 +13,8 @@ const (
 	// or reservation to the settlement: so what waits for a store that is away is
 	// bounded too.
 	laneRoom = 256
+	// laneBytes bounds it where bodies are large.
+	laneBytes = 32 << 20
 	// briskly is how soon a lane must have used up what it claimed to claim twice
 	// as much next time. A slow target's deliveries are better left to all instances.
 	briskly = time.Second
@@ -31,6 +33,7 @@ type lane struct {
 	asked    bool // it is in asks
 	stopped  bool
 	known    map[store.Lease]struct{} // leased and not yet settled or freed
+	size     int                      // of a body, as they come
 	reserved int                      // places promised
 	ready    []*store.Delivery        // to be sent, the first first
 	trial    *store.Delivery          // the probe, to be sent
@@ -61,7 +64,7 @@ func newLane(t Target, p Poster, asks chan<- *lane, held *lease) *lane {
 }
 
 // ask has the lane looked at. Under mu; it never blocks, because a lane stands in
-// asks once at most, and there is room for all.
+// asks once at most (asked), and there is room for all.
 func (l *lane) ask() {
 	if !l.asked {
 		l.asked = true
@@ -72,7 +75,13 @@ func (l *lane) ask() {
 // room is how many more deliveries the lane may know.
 func (l *lane) room() int { return l.capacity() - len(l.known) - l.reserved }
 
-func (l *lane) capacity() int { return max(laneRoom, 4*l.target.MaxInFlight) }
+// capacity is how many it may know at all, with bodies as large as they lately were.
+func (l *lane) capacity() int {
+	return min(max(laneRoom, 4*l.target.MaxInFlight), max(1, laneBytes/max(1, l.size)))
+}
+
+// batch is how many to hold ready.
+func (l *lane) batch() int { return min(l.stride, l.capacity()) }
 
 // reserve promises a place. While something waits in the queue it leaves room for
 // the next claim, or retries would starve behind a steady stream of new events.
@@ -84,7 +93,7 @@ func (l *lane) reserve() bool {
 	defer l.mu.Unlock()
 	room := l.room()
 	if l.look || l.backlog {
-		room = min(room, l.stride/2-len(l.ready)-l.reserved)
+		room = min(room, l.batch()/2-len(l.ready)-l.reserved)
 	}
 	if l.stopped || l.breaker.open || room <= 0 {
 		return false
@@ -109,7 +118,6 @@ func (l *lane) committed(d *store.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reserved--
-	d.Epoch = max(d.Epoch, 1) // the store's own doing, if whoever hands it on did not look
 	l.enter(d)
 	l.ask()
 }
@@ -128,6 +136,7 @@ func (l *lane) enter(d *store.Delivery) {
 		return
 	}
 	l.known[d.Lease()] = struct{}{}
+	l.size += (len(d.Body) - l.size) / 8
 	l.ready = append(l.ready, d)
 }
 

@@ -49,10 +49,10 @@ func answers(result post.Result) *receiver {
 	return &receiver{answer: func(context.Context, *store.Delivery) post.Result { return result }}
 }
 
-// blackHole returns a receiver that says nothing until the timeout.
-func blackHole(timeout time.Duration) *receiver {
+// blackHole returns a receiver that says nothing until the timeout of 10 s.
+func blackHole() *receiver {
 	return &receiver{answer: func(ctx context.Context, _ *store.Delivery) post.Result {
-		wait(ctx, timeout)
+		wait(ctx, 10*time.Second)
 		return silent
 	}}
 }

@@ -24,11 +24,14 @@ type errand struct {
 func (e *errand) empty() bool { return len(e.free) == 0 && e.claim.Limit == 0 }
 
 // plan decides what the lane does next: nothing while the lease is not known to
-// hold; it is asked again when it does.
-func (l *lane) plan(now time.Time) (p plan) {
+// hold; it is asked again when it does. heard: the lane has just been taken out
+// of asks.
+func (l *lane) plan(now time.Time, heard bool) (p plan) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.asked = false
+	if heard {
+		l.asked = false
+	}
 	owner := l.lease.owner()
 	if l.stopped || owner == "" {
 		return plan{}
@@ -76,7 +79,7 @@ func (l *lane) nextErrand(now time.Time, owner string) (e errand) {
 	if l.breaker.open {
 		l.claimProbe(now, &e)
 	} else if l.look {
-		if want := min(l.stride-len(l.ready), l.room()); want >= (l.stride+1)/2 {
+		if want := min(l.batch()-len(l.ready), l.room()); want >= (l.batch()+1)/2 {
 			e.claim.Limit, l.look = want, false
 		}
 	}

@@ -170,7 +170,7 @@ func (q *queue) due(target string, ordered bool) (rows []*row) {
 		if r.gone || r.Target != target {
 			continue
 		}
-		if r.Status == store.Pending && !(ordered && behind[r.Subject]) {
+		if r.Status == store.Pending && (!ordered || !behind[r.Subject]) {
 			rows = append(rows, r)
 		}
 		behind[r.Subject] = true

@@ -269,3 +269,71 @@ func TestTheAttemptLogIsPruned(t *testing.T) {
 		}
 	})
 }
+
+// TestLargeBodiesAreFewAtATime: a lane is bounded in memory, whatever the rows are.
+func TestLargeBodiesAreFewAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := slowly(time.Second)
+		w := newWorld(t, map[string]*receiver{"a": r})
+		w.start(nil, "a")
+		synctest.Wait()
+		body := make([]byte, 1<<20)
+		for range 200 {
+			d := w.delivery("a", "row")
+			d.Body = body
+			w.fake.enqueue(d)
+		}
+		most := 0
+		for len(w.fake.left(0)) > 0 {
+			most = max(most, len(w.fake.left(store.Claimed)))
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+		}
+		if most > 64 {
+			t.Errorf("%d bodies of 1 MiB were in memory at a time", most)
+		}
+		if r.most != 8 {
+			t.Errorf("%d attempts at a time, want 8", r.most)
+		}
+	})
+}
+
+// TestTwentyLanesGoOnWhenTheirTimeHasCome: targets that ask to wait for different
+// times, and new events meanwhile: every lane is looked at when it should be.
+func TestTwentyLanesGoOnWhenTheirTimeHasCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		receivers := map[string]*receiver{}
+		var names []string
+		for i := range 20 {
+			name := string(rune('a' + i))
+			asked := time.Duration(2500+i) * time.Millisecond
+			r := &receiver{}
+			r.answer = func(_ context.Context, d *store.Delivery) post.Result {
+				if d.Attempts == 0 {
+					return post.Result{Class: post.Retry, Status: 503, RetryAfter: asked, Alive: true}
+				}
+				return accepted
+			}
+			receivers[name], names = r, append(names, name)
+		}
+		w := newWorld(t, receivers)
+		p := w.start(nil, names...)
+		synctest.Wait()
+		for range 200 {
+			for _, name := range names {
+				w.write(p, name, 1)
+			}
+			time.Sleep(7 * time.Millisecond)
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if n := len(w.fake.left(0)); n != 0 {
+			t.Errorf("%d are left", n)
+		}
+		for _, name := range names {
+			if n := len(receivers[name].seen()); n != 400 {
+				t.Errorf("%s got %d attempts, want 400", name, n)
+			}
+		}
+	})
+}

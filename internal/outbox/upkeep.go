@@ -73,8 +73,8 @@ func (r *Relay) sweepOn(ctx context.Context) {
 }
 
 // sweep removes instances that are dead, and frees what they held. Never while
-// this instance's own lease is in doubt: if it had run out, and nobody else was
-// there, no target would be declared, and all that waits would be failed.
+// this instance's own lease is in doubt: if it had run out, a target that only
+// this instance declares would count as declared by nobody.
 func (r *Relay) sweep(ctx context.Context) {
 	for more := true; more && r.lease.owner() != ""; {
 		swept, err := r.sweepOnce(ctx)
