@@ -19,6 +19,7 @@ type Counters struct {
 	Dropped           int64 // events that found a buffer full
 	Replayed          int64 // events sent from the log instead
 	Transports        []TransportCounters
+	Deliveries        []DeliveryCounters // of each declared target, in declared order
 }
 
 // TransportCounters are one transport's, for one unit.
@@ -51,7 +52,7 @@ func (s *Server) Counters() []Counters {
 		all = append(all, Counters{
 			Tenant: tenant, Datastore: datastore, Subscribers: c.Subscribers, Topics: c.Topics,
 			Published: c.Published, Delivered: c.Delivered, Dropped: c.Dropped, Replayed: c.Replayed,
-			Transports: transportCounters(u.Outlet.Counters()),
+			Transports: transportCounters(u.Outlet.Counters()), Deliveries: s.deliveryCounters(u),
 		})
 	}
 	return all
