@@ -61,7 +61,7 @@ func (q queue) Sweep(ctx context.Context, limit int) (s store.Swept, err error) 
 	err = q.run(ctx, errand{
 		name: "sweep the queue",
 		first: func() []ask {
-			freed = nil
+			freed, s = nil, store.Swept{}
 			return []ask{{sql: sql.sweepOwners, args: []any{limit}, each: pendingAgain(&freed), count: &s.Freed}}
 		},
 		then: func() []ask {

@@ -21,12 +21,13 @@ type queueStatements struct {
 
 // earlier finds an earlier delivery of the row of d, in whatever state. Numbers
 // are drawn under the lock of the row and no delivery comes back once it is
-// gone, so an answer of none stays true, however old the snapshot is.
-const earlier = `SELECT 1 FROM {d} e WHERE e.target = d.target AND e.entity = d.entity AND e.subject = d.subject AND e.ordered AND e.seq < d.seq`
+// gone, so an answer of none stays true, however old the snapshot is. OFFSET 0
+// keeps it a look at the index for each d: as a join it might read the whole table.
+const earlier = `SELECT 1 FROM {d} e WHERE e.target = d.target AND e.entity = d.entity AND e.subject = d.subject AND e.ordered AND e.seq < d.seq OFFSET 0`
 
 // lease leases the rows that "found" names to $1.
 const lease = ` UPDATE {d} d SET status = 2, owner = $1, epoch = d.epoch + 1, leased = clock_timestamp()
-	FROM found WHERE d.id = found.id RETURNING `
+	WHERE d.id = ANY(ARRAY(SELECT id FROM found)) RETURNING `
 
 // insertColumns are those that Enqueue gives.
 const insertColumns = `id, target, topic, event, event_id, entity, subject, ordered, body, created, owner`
@@ -68,22 +69,23 @@ func newQueueStatements(ns string) queueStatements {
 		held: sql(`SELECT {whole} FROM {d} d WHERE d.status = 2 AND d.owner = $1 AND d.leased <= clock_timestamp() - $2::bigint * interval '1 microsecond' LIMIT $3`),
 
 		settle:  sql(settleSQL),
-		settled: sql(`SELECT a.delivery, a.epoch FROM unnest($1::text[], $2::bigint[]) AS g(id, epoch) JOIN {a} a ON a.delivery = g.id AND a.epoch = g.epoch`),
-		free: sql(`WITH found AS MATERIALIZED (SELECT d.id FROM unnest($2::text[], $3::bigint[]) AS g(id, epoch) JOIN {d} d ON d.id = g.id
-			WHERE d.status = 2 AND d.owner = $1 AND d.epoch = g.epoch ORDER BY d.id FOR NO KEY UPDATE OF d) ` + freeFound + ` RETURNING d.target, d.ordered, d.seq`),
-		lift: sql(`UPDATE {d} d SET behind = false FROM (SELECT DISTINCT (SELECT e.id FROM {d} e WHERE e.target = g.target AND e.entity = g.entity
-			AND e.subject = g.subject AND e.ordered ORDER BY e.seq LIMIT 1) AS id FROM unnest($1::text[], $2::text[], $3::text[]) AS g(target, entity, subject)) f
-			WHERE d.id = f.id AND d.behind RETURNING d.target, d.seq`),
+		settled: sql(`SELECT a.delivery, a.epoch FROM unnest($1::text[], $2::bigint[]) AS g(id, epoch) JOIN {a} a ON a.delivery = g.id AND a.epoch = g.epoch WHERE a.delivery = ANY($1)`),
+		free: sql(`WITH found AS MATERIALIZED (SELECT d.id FROM {d} d WHERE d.id = ANY($2::text[]) AND d.status = 2 AND d.owner = $1
+			AND (d.id, d.epoch) IN (SELECT * FROM unnest($2::text[], $3::bigint[]) OFFSET 0) ORDER BY d.id FOR NO KEY UPDATE) ` + freeFound + ` RETURNING d.target, d.ordered, d.seq`),
+		lift: sql(`UPDATE {d} d SET behind = false WHERE d.behind AND d.id = ANY(ARRAY(SELECT (SELECT e.id FROM {d} e WHERE e.target = g.target AND e.entity = g.entity
+			AND e.subject = g.subject AND e.ordered ORDER BY e.seq LIMIT 1) AS id FROM unnest($1::text[], $2::text[], $3::text[]) AS g(target, entity, subject)))
+			RETURNING d.target, d.seq`),
 
 		enlist: sql(`INSERT INTO {i} (owner, targets, lease, expires) VALUES ($1, $2, $3, clock_timestamp() + $3::bigint * interval '1 microsecond')`),
-		mend: sql(`UPDATE {d} d SET behind = false WHERE d.id IN (SELECT d.id FROM {d} d WHERE d.status = 1 AND d.ordered AND d.behind
-			AND d.target = ANY($1) AND NOT EXISTS ({earlier}) ORDER BY d.id FOR NO KEY UPDATE OF d SKIP LOCKED)`),
+		mend: sql(`UPDATE {d} d SET behind = false WHERE d.id = ANY(ARRAY(SELECT d.id FROM {d} d WHERE d.status = 1 AND d.ordered AND d.behind
+			AND d.target = ANY($1) AND NOT EXISTS ({earlier}) FOR NO KEY UPDATE OF d SKIP LOCKED))`),
 		renew:  sql(`UPDATE {i} SET expires = clock_timestamp() + lease * interval '1 microsecond' WHERE owner = $1 AND expires > clock_timestamp()`),
 		resign: sql(`DELETE FROM {i} WHERE owner = $1`),
-		release: sql(`WITH found AS MATERIALIZED (SELECT d.id FROM {d} d WHERE d.status = 2 AND d.owner = $1 ORDER BY d.id FOR NO KEY UPDATE) ` +
+		release: sql(`WITH found AS MATERIALIZED (SELECT d.id FROM {d} d WHERE d.id = ANY(ARRAY(
+			SELECT d.id FROM {d} d WHERE d.status = 2 AND d.owner = $1)) AND d.status = 2 AND d.owner = $1 ORDER BY d.id FOR NO KEY UPDATE) ` +
 			freeFound + ` RETURNING d.target, d.ordered, d.seq`),
 		sweepOwners:  sql(sweepOwnersSQL),
-		sweepDead:    sql(`DELETE FROM {i} i WHERE i.expires <= clock_timestamp() AND NOT EXISTS (SELECT 1 FROM {d} d WHERE d.status = 2 AND d.owner = i.owner)`),
+		sweepDead:    sql(`DELETE FROM {i} i WHERE i.expires <= clock_timestamp() AND NOT EXISTS (SELECT 1 FROM {d} d WHERE d.status = 2 AND d.owner = i.owner OFFSET 0)`),
 		sweepTargets: sql(sweepTargetsSQL),
 		turn: sql(`INSERT INTO {t} AS t (name, owner, expires) VALUES ($1, $2, clock_timestamp() + $3::bigint * interval '1 microsecond')
 			ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, expires = excluded.expires WHERE t.expires <= clock_timestamp()`),
@@ -93,28 +95,31 @@ func newQueueStatements(ns string) queueStatements {
 			AND d.id > $2 ORDER BY d.id LIMIT $3`),
 		depths:        sql(depthsSQL),
 		attempts:      sql(`SELECT delivery, target, number, at, took, status, error, outcome FROM {a} WHERE delivery = $1 ORDER BY epoch`),
-		pruneAttempts: sql(`DELETE FROM {a} WHERE (delivery, epoch) IN (SELECT delivery, epoch FROM {a} WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)`),
+		pruneAttempts: sql(`DELETE FROM {a} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {a} WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED))`),
 
 		moveIDs: sql(`SELECT {moved} FROM {d} d WHERE d.id = ANY($1) ORDER BY d.id FOR UPDATE`),
 		moveRange: sql(`SELECT {moved} FROM {d} d WHERE d.status = 3 AND d.target = $1 AND ($2::timestamptz IS NULL OR d.created >= $2)
 			AND ($3::timestamptz IS NULL OR d.created < $3) ORDER BY d.id LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED`),
 		requeue: sql(`UPDATE {d} d SET status = 1, attempts = 0, behind = false, due = (SELECT clock_timestamp()) + g.wait * interval '1 microsecond'
-			FROM unnest($1::text[], $2::bigint[]) AS g(id, wait) WHERE d.id = g.id RETURNING d.target, d.ordered, d.seq`),
-		skip: sql(`DELETE FROM {d} d USING unnest($1::text[]) AS g(id) WHERE d.id = g.id`),
+			FROM unnest($1::text[], $2::bigint[]) AS g(id, wait) WHERE d.id = g.id AND d.id = ANY($1) RETURNING d.target, d.ordered, d.seq`),
+		skip: sql(`DELETE FROM {d} d WHERE d.id = ANY($1::text[])`),
 	}
 }
 
-const freeFound = `UPDATE {d} d SET status = 1, owner = '', leased = NULL, due = clock_timestamp() FROM found WHERE d.id = found.id`
+const freeFound = `UPDATE {d} d SET status = 1, owner = '', leased = NULL, due = clock_timestamp() WHERE d.id = ANY(ARRAY(SELECT id FROM found))`
 
 // settleSQL settles what is still leased to $1, and logs the attempts of that.
 const settleSQL = `WITH given AS MATERIALIZED (SELECT * FROM unnest($2::text[], $3::bigint[], $4::smallint[], $5::bigint[], $6::timestamptz[],
 		$7::bigint[], $8::integer[], $9::text[]) AS g(id, epoch, outcome, wait, at, took, status, error)),
+	mine AS MATERIALIZED (SELECT d.id, d.epoch, d.target, d.ordered, d.seq, d.attempts, d.entity, d.subject FROM {d} d
+		WHERE d.id = ANY($2::text[]) AND d.status = 2 AND d.owner = $1 ORDER BY d.id FOR UPDATE),
 	held AS MATERIALIZED (SELECT g.*, d.target, d.ordered, d.seq, d.attempts + 1 AS number,
 			CASE WHEN d.ordered THEN d.entity END AS entity, CASE WHEN d.ordered THEN d.subject END AS subject
-		FROM given g JOIN {d} d ON d.id = g.id WHERE d.status = 2 AND d.owner = $1 AND d.epoch = g.epoch ORDER BY d.id FOR UPDATE OF d),
-	gone AS (DELETE FROM {d} d USING held h WHERE d.id = h.id AND h.outcome = 1),
+		FROM mine d JOIN given g ON g.id = d.id AND g.epoch = d.epoch),
+	gone AS (DELETE FROM {d} d WHERE d.id = ANY(ARRAY(SELECT id FROM held WHERE outcome = 1))),
 	kept AS (UPDATE {d} d SET status = CASE h.outcome WHEN 2 THEN 1 ELSE 3 END, attempts = h.number, last_status = h.status, last_error = h.error,
-			owner = '', leased = NULL, due = clock_timestamp() + h.wait * interval '1 microsecond' FROM held h WHERE d.id = h.id AND h.outcome <> 1),
+			owner = '', leased = NULL, due = clock_timestamp() + h.wait * interval '1 microsecond'
+		FROM held h WHERE d.id = h.id AND d.id = ANY(ARRAY(SELECT id FROM held WHERE outcome <> 1))),
 	logged AS (INSERT INTO {a} (delivery, epoch, target, number, at, took, status, error, outcome)
 		SELECT id, epoch, target, number, at, took, status, error, outcome FROM held)
 	SELECT id, outcome, target, ordered, seq, entity, subject FROM held`
@@ -129,7 +134,7 @@ const sweepOwnersSQL = `WITH RECURSIVE dead AS MATERIALIZED (SELECT owner FROM {
 	gone AS MATERIALIZED (SELECT o.owner FROM owners o WHERE o.owner IS NOT NULL
 		AND (o.owner IN (SELECT owner FROM dead) OR NOT EXISTS (SELECT 1 FROM {i} i WHERE i.owner = o.owner))),
 	picked AS MATERIALIZED (SELECT h.id FROM gone g, LATERAL (SELECT d.id FROM {d} d WHERE d.status = 2 AND d.owner = g.owner LIMIT $1) h LIMIT $1),
-	found AS MATERIALIZED (SELECT d.id FROM {d} d WHERE d.id IN (SELECT id FROM picked) AND d.status = 2 AND d.owner IN (SELECT owner FROM gone)
+	found AS MATERIALIZED (SELECT d.id FROM {d} d WHERE d.id = ANY(ARRAY(SELECT id FROM picked)) AND d.status = 2 AND d.owner = ANY(ARRAY(SELECT owner FROM gone))
 		ORDER BY d.id FOR NO KEY UPDATE) ` + freeFound + ` RETURNING d.target, d.ordered, d.seq`
 
 // sweepTargetsSQL fails up to $1 pending deliveries of targets that no living
@@ -147,9 +152,9 @@ const sweepTargetsSQL = `WITH RECURSIVE
 		UNION ALL
 		(SELECT h.id FROM ordered o, LATERAL (SELECT d.id FROM {d} d WHERE d.status = 1 AND d.ordered AND d.target = o.target LIMIT $1) h
 			WHERE o.target IS NOT NULL AND o.target NOT IN (SELECT target FROM declared) LIMIT $1)),
-	found AS MATERIALIZED (SELECT d.id FROM {d} d WHERE d.id IN (SELECT id FROM picked LIMIT $1) AND d.status = 1 AND EXISTS (SELECT 1 FROM living)
+	found AS MATERIALIZED (SELECT d.id FROM {d} d WHERE d.id = ANY(ARRAY(SELECT id FROM picked LIMIT $1)) AND d.status = 1 AND EXISTS (SELECT 1 FROM living)
 		ORDER BY d.id FOR NO KEY UPDATE)
-	UPDATE {d} d SET status = 3, last_error = $2 FROM found WHERE d.id = found.id`
+	UPDATE {d} d SET status = 3, last_error = $2 WHERE d.id = ANY(ARRAY(SELECT id FROM found))`
 
 // depthsSQL counts by the indexes of each state.
 const depthsSQL = `SELECT target, status, count(*), sum(blocked)::bigint, min(due) FROM (
