@@ -129,8 +129,10 @@ func (g *guard) judge(w http.ResponseWriter, r *http.Request) (d Delivery, body 
 	if err != nil {
 		return d, nil, http.StatusUnauthorized, err
 	}
-	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, g.MaxBody))
-	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+	if r.ContentLength <= g.MaxBody { // unknown is -1
+		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, g.MaxBody))
+	}
+	if large := (*http.MaxBytesError)(nil); r.ContentLength > g.MaxBody || errors.As(err, &large) {
 		return d, nil, http.StatusRequestEntityTooLarge, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, g.MaxBody)
 	}
 	if err != nil { // cut short on its way: the same delivery whole may be right

@@ -146,6 +146,14 @@ func TestNoBodyIsReadForWrongHeaders(t *testing.T) {
 	}
 }
 
+func TestNoBodyIsReadThatSaysItIsTooLarge(t *testing.T) {
+	r := attempt(signed(now, secret), unread{t})
+	r.ContentLength = 1<<20 + 1
+	if resp := send(webhook.Middleware(options(), mustNot(t)), r); resp.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("status %d", resp.StatusCode)
+	}
+}
+
 // memory is what a receiver remembers, with faults to order.
 type memory struct {
 	mu         sync.Mutex
