@@ -337,12 +337,12 @@ func TestTheGuidesFirstTarget(t *testing.T) {
 		t.Fatal("no document to append")
 	}
 	dir := filepath.Join(t.TempDir(), "notes")
-	rowcast := func(args ...string) string {
+	rowcast := func(args ...string) {
+		t.Helper()
 		out, err := exec.CommandContext(t.Context(), servertest.Binary(t), args...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("rowcast %v: %v\n%s", args, err, out)
 		}
-		return string(out)
 	}
 	rowcast("init", dir)
 	name := filepath.Join(dir, "rowcast.yaml")
