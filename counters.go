@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/rowcast/rowcast/internal/admin"
-	"github.com/rowcast/rowcast/internal/outbox"
 	"github.com/rowcast/rowcast/internal/transport"
 )
 
@@ -108,18 +107,10 @@ func (s *Server) readings() []admin.Unit {
 			Tenant: tenant, Datastore: datastore, Subscribers: c.Subscribers, Topics: c.Topics,
 			Published: uint64(c.Published), Delivered: uint64(c.Delivered), Dropped: uint64(c.Dropped),
 			Replayed: uint64(c.Replayed), FilterFailures: uint64(c.Failing), Lag: u.Tail.Lag(),
-			Held: held, Holder: holder, Transports: u.Outlet.Counters(), Deliveries: deliveries(u.Outbox),
+			Held: held, Holder: holder, Transports: u.Outlet.Counters(), Deliveries: deliveryReading(u),
 		})
 	}
 	return all
-}
-
-// deliveries is what a relay says without asking its datastore.
-func deliveries(r *outbox.Relay) admin.DeliveryReading {
-	if r == nil {
-		return admin.DeliveryReading{}
-	}
-	return admin.DeliveryReading{Depths: r.Depths(), Counters: r.Counters()}
 }
 
 // held says for how long a transaction has held up the log of a datastore that
