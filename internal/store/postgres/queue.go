@@ -89,8 +89,8 @@ func (q queue) attempt(ctx context.Context, e errand) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.config.budget+grace)
 	defer cancel()
-	open := []ask{{sql: "BEGIN ISOLATION LEVEL READ COMMITTED"}, {sql: pinned, args: []any{millis(s.config.budget), idleLimit}}}
-	asks := append(open, e.first()...)
+	asks := []ask{{sql: "BEGIN ISOLATION LEVEL READ COMMITTED"}, {sql: pinned, args: []any{millis(s.config.budget), idleLimit}}}
+	asks = append(asks, e.first()...)
 	if e.then != nil {
 		if err := send(ctx, conn, asks); err != nil {
 			return viewError(caller, fail(e.name, err))

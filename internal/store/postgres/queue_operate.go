@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,33 +37,47 @@ func (q queue) List(ctx context.Context, f store.DeliveryFilter) ([]*store.Deliv
 
 // Depths implements store.Queue.
 func (q queue) Depths(ctx context.Context) ([]store.Depth, error) {
-	var depths []store.Depth
+	var found map[string]*store.Depth
 	err := q.run(ctx, errand{name: "count deliveries", reads: true, first: func() []ask {
-		depths = nil
-		return []ask{{sql: q.store.sql.queue.depths, each: func(rows pgx.Rows) error {
-			var target string
-			var status store.DeliveryStatus
-			var n, blocked int64
-			var due *time.Time
-			if err := rows.Scan(&target, &status, &n, &blocked, &due); err != nil {
-				return err
-			}
-			if len(depths) == 0 || depths[len(depths)-1].Target != target {
-				depths = append(depths, store.Depth{Target: target})
-			}
-			d := &depths[len(depths)-1]
-			switch status {
-			case store.Pending:
-				d.Pending, d.Blocked, d.OldestDue = n, blocked, due.UTC()
-			case store.Claimed:
-				d.Claimed = n
-			case store.Failed:
-				d.Failed = n
-			}
-			return nil
-		}}}
+		found = map[string]*store.Depth{}
+		return []ask{{sql: q.store.sql.queue.depths, each: func(rows pgx.Rows) error { return addDepth(found, rows) }}}
 	}})
-	return depths, err
+	if err != nil {
+		return nil, err
+	}
+	depths := make([]store.Depth, 0, len(found))
+	for _, target := range slices.Sorted(maps.Keys(found)) {
+		depths = append(depths, *found[target])
+	}
+	return depths, nil
+}
+
+// addDepth adds what was counted of one target in one state.
+func addDepth(found map[string]*store.Depth, rows pgx.Rows) error {
+	var target string
+	var status store.DeliveryStatus
+	var n, blocked int64
+	var due *time.Time
+	if err := rows.Scan(&target, &status, &n, &blocked, &due); err != nil {
+		return err
+	}
+	d := found[target]
+	if d == nil {
+		d = &store.Depth{Target: target}
+		found[target] = d
+	}
+	switch status {
+	case store.Pending:
+		d.Pending, d.Blocked = d.Pending+n, d.Blocked+blocked
+		if first := due.UTC(); d.OldestDue.IsZero() || first.Before(d.OldestDue) {
+			d.OldestDue = first
+		}
+	case store.Claimed:
+		d.Claimed = n
+	case store.Failed:
+		d.Failed = n
+	}
+	return nil
 }
 
 // Attempts implements store.Queue.

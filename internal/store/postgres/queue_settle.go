@@ -22,7 +22,7 @@ func (q queue) Settle(ctx context.Context, owner string, outcomes []store.Settle
 	if len(outcomes) == 0 {
 		return nil, nil
 	}
-	left, settled, err := outcomes, map[store.Lease]bool{}, error(nil)
+	left, settled := outcomes, map[store.Lease]bool{}
 	for again := 0; ; again++ {
 		var done map[store.Lease]bool
 		if done, err = q.settle(ctx, owner, left); err == nil {
