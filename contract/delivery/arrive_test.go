@@ -36,7 +36,7 @@ func TestACommittedWriteArrivesSigned(t *testing.T) {
 	s := serve(t, r.Target("billing", orders+`, headers: {Authorization: "Bearer 42"}`))
 	id := s.User("ann").Post("/data/order", `{"title":"lamp"}`).Is(201).ID()
 	got := r.Await(1)[0]
-	if got.Method != "POST" || got.Path != "/hooks" || got.Header.Get("Content-Type") != "application/json" || got.Header.Get("Authorization") != "Bearer 42" {
+	if got.Method != http.MethodPost || got.Path != "/hooks" || got.Header.Get("Content-Type") != "application/json" || got.Header.Get("Authorization") != "Bearer 42" {
 		t.Errorf("%s %s %v", got.Method, got.Path, got.Header)
 	}
 	if len(got.ID) != 27 || got.ID[0] != 'U' || got.Topic != "entity.order" || got.Event != "entity.create" {

@@ -112,13 +112,11 @@ func (s *Server) startProcess() {
 // command is how the process is started: with the failpoint once.
 func (s *Server) command() *exec.Cmd {
 	s.t.Helper()
-	path := ""
-	if s.options.Failpoint == "" {
-		path = Binary(s.t)
-	} else {
-		path = built(s.t, mortal)
+	build := binary
+	if s.options.Failpoint != "" {
+		build = mortal
 	}
-	cmd := exec.Command(path, "serve", "--config", filepath.Join(s.Dir, "rowcast.yaml"))
+	cmd := exec.Command(built(s.t, build), "serve", "--config", filepath.Join(s.Dir, "rowcast.yaml"))
 	cmd.Dir = s.Dir
 	if s.options.Failpoint != "" {
 		cmd.Env = append(os.Environ(), failpointVariable+"="+s.options.Failpoint)
