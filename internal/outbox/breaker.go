@@ -50,6 +50,14 @@ func (b *breaker) settled(id string, retried bool, due time.Time) {
 	}
 }
 
+// taken takes in that a delivery is about to be sent while the breaker is closed:
+// when it is due next is not known until that is settled.
+func (b *breaker) taken(id string) {
+	if id == b.probe {
+		b.probe = ""
+	}
+}
+
 // claiming notes that the probe is being claimed.
 func (b *breaker) claiming() { b.tried, b.held = true, true }
 

@@ -1,13 +1,11 @@
 package outbox_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/rowcast/rowcast/internal/outbox"
-	"github.com/rowcast/rowcast/internal/outbox/post"
 	"github.com/rowcast/rowcast/internal/store"
 )
 
@@ -126,8 +124,8 @@ func TestAProbeThatIsGivenUpIsFollowedByTheNext(t *testing.T) {
 		if len(failed) < 2 || len(failed) > 6 {
 			t.Errorf("%d were given up in two hours of one probe at a time", len(failed))
 		}
-		if r.most > 8 {
-			t.Errorf("%d attempts at a time", r.most)
+		if most := r.atOnce(); most > 8 {
+			t.Errorf("%d attempts at a time", most)
 		}
 		p.stop()
 		// Every probe after the first dozen came after the one before had ended.
@@ -174,17 +172,15 @@ func TestOneProbeAtATime(t *testing.T) {
 		time.Sleep(21 * time.Second) // those in flight when it opened are over
 		synctest.Wait()
 		n := len(r.seen())
-		r.mu.Lock()
-		r.most = 0
-		r.mu.Unlock()
+		r.atOnce()
 		for range 30 {
 			time.Sleep(20 * time.Second)
 			if _, err := p.Requeue(t.Context(), store.Requeue{}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if len(r.seen()) == n || r.most != 1 {
-			t.Errorf("%d probes, at most %d at a time, want 1", len(r.seen())-n, r.most)
+		if most := r.atOnce(); len(r.seen()) == n || most != 1 {
+			t.Errorf("%d probes, at most %d at a time, want 1", len(r.seen())-n, most)
 		}
 	})
 }
@@ -255,8 +251,8 @@ func TestADeadTargetDelaysNoOther(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if hole.most != 2 {
-			t.Errorf("%d attempts at a time, want the 2 that are allowed", hole.most)
+		if most := hole.atOnce(); most != 2 {
+			t.Errorf("%d attempts at a time, want the 2 that are allowed", most)
 		}
 	})
 }
@@ -274,7 +270,7 @@ func TestAnotherInstanceMayHaveTheProbe(t *testing.T) {
 		if n := len(r.seen()); n > 60 {
 			t.Errorf("%d attempts by two instances at a dead target", n)
 		}
-		r.answer = func(context.Context, *store.Delivery) post.Result { return accepted }
+		r.become(accepted)
 		time.Sleep(11 * time.Minute)
 		synctest.Wait()
 		if left := w.fake.left(0); len(left) != 0 {

@@ -202,6 +202,7 @@ func (l *lane) next() *store.Delivery {
 	d := l.ready[0]
 	l.ready[0] = nil
 	l.ready = l.ready[1:]
+	l.breaker.taken(d.ID)
 	return d
 }
 

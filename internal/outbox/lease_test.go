@@ -59,7 +59,7 @@ func TestAStaleCompletionIsCountedAndChangesNothing(t *testing.T) {
 		if c := q.Counters(); c.Delivered != 20 || c.LeaseLost != 0 {
 			t.Errorf("counters of the other: %+v", c)
 		}
-		if n := len(w.fake.attempts); n != 20 {
+		if n := w.fake.logged(); n != 20 {
 			t.Errorf("%d attempts are logged, want 20", n)
 		}
 		// It is back under another name.
@@ -179,10 +179,10 @@ func TestTwoInstancesShareTheWorkAndOneTakesOver(t *testing.T) {
 		if n := len(w.fake.left(0)); n != 0 {
 			t.Fatalf("%d are left", n)
 		}
-		one.answer = func(ctx context.Context, _ *store.Delivery) post.Result {
+		one.answerBy(func(ctx context.Context, _ *store.Delivery) post.Result {
 			<-ctx.Done()
 			return silent
-		}
+		})
 		if n := leased(w.write(p, "a", 100)); n != 100 {
 			t.Fatalf("%d of 100 were born leased", n)
 		}

@@ -59,9 +59,23 @@ func blackHole() *receiver {
 
 // become changes what it answers.
 func (r *receiver) become(result post.Result) {
+	r.answerBy(func(context.Context, *store.Delivery) post.Result { return result })
+}
+
+// answerBy changes how it answers.
+func (r *receiver) answerBy(answer func(context.Context, *store.Delivery) post.Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.answer = func(context.Context, *store.Delivery) post.Result { return result }
+	r.answer = answer
+}
+
+// atOnce returns how many attempts it saw at a time, at most, since the last call.
+func (r *receiver) atOnce() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	most := r.most
+	r.most = r.now
+	return most
 }
 
 // Post implements outbox.Poster.

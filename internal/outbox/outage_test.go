@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/rowcast/rowcast/internal/outbox"
-	"github.com/rowcast/rowcast/internal/outbox/post"
 	"github.com/rowcast/rowcast/internal/store"
 )
 
@@ -296,7 +295,7 @@ func TestAFreeThatFailsIsRepeated(t *testing.T) {
 		if n := len(w.fake.left(store.Claimed)); n != 0 {
 			t.Errorf("%d are still leased", n)
 		}
-		r.answer = func(context.Context, *store.Delivery) post.Result { return accepted }
+		r.become(accepted)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if n := len(w.fake.left(0)); n != 0 {

@@ -123,3 +123,10 @@ func (q *queue) called(name string) int {
 	defer q.mu.Unlock()
 	return q.calls[name]
 }
+
+// logged returns how many attempts are in the log.
+func (q *queue) logged() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.attempts)
+}

@@ -17,6 +17,7 @@ type queue struct {
 
 	mu        sync.Mutex
 	rows      []*row // in the order in which they were queued
+	byID      map[string]*row
 	instances map[string]*instance
 	turns     map[string]time.Time
 	attempts  []store.Attempt
@@ -38,7 +39,7 @@ type instance struct {
 var _ store.Queue = (*queue)(nil)
 
 func newQueue() *queue {
-	return &queue{instances: map[string]*instance{}, turns: map[string]time.Time{}, calls: map[string]int{}}
+	return &queue{byID: map[string]*row{}, instances: map[string]*instance{}, turns: map[string]time.Time{}, calls: map[string]int{}}
 }
 
 // call runs do as one transaction, with the faults around it.
@@ -72,6 +73,7 @@ func (q *queue) enqueue(ds ...*store.Delivery) {
 			r.Status, r.Epoch, r.leased = store.Claimed, 1, time.Now()
 		}
 		q.rows = append(q.rows, r)
+		q.byID[r.ID] = r
 	}
 }
 
@@ -182,16 +184,16 @@ func (q *queue) due(target string, ordered bool) (rows []*row) {
 }
 
 func (q *queue) leasedTo(owner string, l store.Lease) *row {
-	for _, r := range q.rows {
-		if !r.gone && r.ID == l.ID && r.Epoch == l.Epoch && r.Owner == owner && r.Status == store.Claimed {
-			return r
-		}
+	r := q.byID[l.ID]
+	if r == nil || r.gone || r.Epoch != l.Epoch || r.Owner != owner || r.Status != store.Claimed {
+		return nil
 	}
-	return nil
+	return r
 }
 
 func (q *queue) Settle(ctx context.Context, owner string, outcomes []store.Settlement) (lost []string, err error) {
 	err = q.call(ctx, "Settle", func(now time.Time) {
+		q.rows = slices.DeleteFunc(q.rows, func(r *row) bool { return r.gone })
 		for _, s := range outcomes {
 			r := q.leasedTo(owner, s.Lease)
 			if r == nil {

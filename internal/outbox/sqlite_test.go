@@ -74,7 +74,7 @@ func TestOnSQLite(t *testing.T) {
 		if n := leased(w.commit(s, p, "a", 1000)); n != 256 {
 			t.Errorf("%d were born leased, want 256", n)
 		}
-		time.Sleep(2 * time.Second)
+		wait(t.Context(), 2*time.Second)
 		synctest.Wait()
 		if len(r.seen()) != 1000 || len(w.all(p)) != 0 {
 			t.Errorf("%d were sent, %d are left", len(r.seen()), len(w.all(p)))
@@ -83,14 +83,14 @@ func TestOnSQLite(t *testing.T) {
 		r.become(silent)
 		away := len(r.seen())
 		w.commit(s, p, "a", 100)
-		time.Sleep(5 * time.Minute)
+		wait(t.Context(), 5*time.Minute)
 		synctest.Wait()
 		// 8 in flight, at most 4 more taken before the breaker opened, and 7 probes.
 		if n := len(r.seen()) - away; n > 19 {
 			t.Errorf("%d attempts at a target that is away for five minutes", n)
 		}
 		r.become(accepted)
-		time.Sleep(10 * time.Minute)
+		wait(t.Context(), 10*time.Minute)
 		synctest.Wait()
 		if left := w.all(p); len(left) != 0 {
 			t.Errorf("%d are left", len(left))
@@ -107,7 +107,7 @@ func TestOnSQLiteTwelveAttempts(t *testing.T) {
 		p := w.start(nil, "a")
 		synctest.Wait()
 		d := w.commit(s, p, "a", 1)[0]
-		time.Sleep(time.Hour)
+		wait(t.Context(), time.Hour)
 		synctest.Wait()
 		left := w.all(p)
 		log, err := p.Attempts(t.Context(), d.ID)
@@ -119,7 +119,7 @@ func TestOnSQLiteTwelveAttempts(t *testing.T) {
 		if err != nil || len(moved.IDs) != 1 {
 			t.Errorf("%+v, %v", moved, err)
 		}
-		time.Sleep(2 * time.Second)
+		wait(t.Context(), 2*time.Second)
 		synctest.Wait()
 		if len(w.all(p)) != 0 {
 			t.Error("the requeued delivery is still there")
@@ -136,7 +136,7 @@ func TestOnSQLiteARestartGoesOn(t *testing.T) {
 		synctest.Wait()
 		w.commit(s, p, "a", 100)
 		w.commit(s, p, "b+", 10)
-		time.Sleep(3500 * time.Millisecond)
+		wait(t.Context(), 3500*time.Millisecond)
 		p.stop()
 		q := w.start(nil, "a", "b+")
 		got, err := q.Drain(t.Context())
@@ -165,7 +165,7 @@ func TestOnSQLiteAStateOfAffairs(t *testing.T) {
 		synctest.Wait()
 		w.commit(s, p, "a", 20)
 		w.commit(s, p, "b", 3)
-		time.Sleep(time.Second)
+		wait(t.Context(), time.Second)
 		synctest.Wait()
 		stats, err := p.Stats(t.Context())
 		if err != nil {

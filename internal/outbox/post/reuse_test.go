@@ -53,7 +53,7 @@ func TestConnectionsAreKept(t *testing.T) {
 // connection that was kept, the delivery is received on another one, and the
 // result tells of that answer alone.
 func TestAConnectionClosedOnReuseCostsNoAttempt(t *testing.T) {
-	large := strings.Repeat("x", 8<<20)
+	large := strings.Repeat("x", 1<<20)
 	cases := []struct {
 		name string
 		body string
@@ -63,10 +63,10 @@ func TestAConnectionClosedOnReuseCostsNoAttempt(t *testing.T) {
 		{"closed after the whole request", "{}", func(p *peer) { _, _, _ = p.request() }},
 		{"reset after the whole request", "{}", func(p *peer) { _, _, _ = p.request(); p.reset() }},
 		{"reset after a part of the body", large, func(p *peer) {
-			_, _ = io.CopyN(io.Discard, p.in, 1<<20)
+			_, _ = io.CopyN(io.Discard, p.in, 64<<10)
 			p.reset()
 		}},
-		{"closed after a part of the body", large, func(p *peer) { _, _ = io.CopyN(io.Discard, p.in, 1<<20) }},
+		{"closed after a part of the body", large, func(p *peer) { _, _ = io.CopyN(io.Discard, p.in, 64<<10) }},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
