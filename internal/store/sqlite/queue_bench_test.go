@@ -21,12 +21,12 @@ func benchDelivery(n int, target string) *store.Delivery {
 	}
 }
 
-// enqueue puts n deliveries into the queue, a few thousand a transaction.
+// enqueue puts n deliveries into the queue, some hundreds a transaction.
 func enqueue(tb testing.TB, s *Store, n int, each func(n int) *store.Delivery) {
 	tb.Helper()
-	for from := 0; from < n; from += 5000 {
+	for from := 0; from < n; from += 500 {
 		err := s.Write(tb.Context(), store.Work{Run: func(_ context.Context, tx store.Tx) error {
-			for i := from; i < min(from+5000, n); i++ {
+			for i := from; i < min(from+500, n); i++ {
 				if err := tx.Enqueue(each(i)); err != nil {
 					return err
 				}

@@ -39,7 +39,7 @@ func (r *reader) standings(sql string, args ...value.Value) (found []standing, e
 	return found, err
 }
 
-// Requeue implements store.Queue. The first is due at once.
+// Requeue implements store.Queue.
 func (q queue) Requeue(ctx context.Context, r store.Requeue) (m store.Moved, err error) {
 	err = q.write(ctx, func(t *tx) (err error) {
 		if len(r.IDs) > 0 {
@@ -65,7 +65,7 @@ func (t *tx) requeueIDs(r store.Requeue, now time.Time) (m store.Moved, err erro
 		case !slices.Contains(r.Declared, s.target):
 			return store.ReasonTarget, nil
 		}
-		return "", t.requeue(s, len(m.IDs), r.Pace, now)
+		return "", t.requeue(s, len(m.IDs)+1, r.Pace, now)
 	}, &m)
 }
 
@@ -131,7 +131,7 @@ func (t *tx) requeueRange(r store.Requeue, now time.Time) (m store.Moved, err er
 	more := len(found) > limit
 	for i, s := range found[:min(len(found), limit)] {
 		if reason == "" {
-			if err := t.requeue(s, i, r.Pace, now); err != nil {
+			if err := t.requeue(s, i+1, r.Pace, now); err != nil {
 				return m, err
 			}
 		}
@@ -141,7 +141,7 @@ func (t *tx) requeueRange(r store.Requeue, now time.Time) (m store.Moved, err er
 	return m, nil
 }
 
-// requeue makes the n-th of some failed deliveries pending again.
+// requeue makes the n-th of some failed deliveries, counted from 1, pending again.
 func (t *tx) requeue(s standing, n int, pace time.Duration, now time.Time) error {
 	due := now.Add(time.Duration(n) * pace).UnixMicro()
 	turn := turnOf(s.ordered, s.seq, due, now.UnixMicro())

@@ -21,7 +21,7 @@ func TestFullDiskFailsTheWriteThatQueues(t *testing.T) {
 	for name, size := range map[string]int{"at the commit": 100, "in the middle": 64 << 20} {
 		t.Run(name, func(t *testing.T) {
 			fault := newFaultVFS(t)
-			s := openOrders(t, Config{vfs: fault.name})
+			s := openOrders(t, Config{vfs: fault.name, budget: time.Minute})
 			var queued error
 			queueing := func(id string, size int) *work {
 				return &work{id: id, then: func(t *tx) (err error) {
@@ -156,7 +156,7 @@ func TestATargetMayChangeItsOrder(t *testing.T) {
 
 // A page of a target's deliveries is the same whichever way they are found.
 func TestListOfManyAndOfFew(t *testing.T) {
-	s := open(t, Config{Path: filepath.Join(t.TempDir(), "t.db")})
+	s := open(t, Config{Path: filepath.Join(t.TempDir(), "t.db"), budget: time.Minute})
 	const n = 2 * fewPending
 	enqueue(t, s, n, func(n int) *store.Delivery {
 		d := benchDelivery(n, [...]string{"many", "many", "many", "few"}[n%4])

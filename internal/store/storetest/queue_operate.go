@@ -227,6 +227,9 @@ func requeuePace(b *bench) {
 		b.Fatalf("moved %+v", moved)
 	}
 	first, second := q.one(ds[2].ID), q.one(ds[0].ID)
+	if wait := time.Until(first.Due); wait > never || wait < never-patience {
+		b.Errorf("the first is due in %v, want the pace from now", wait)
+	}
 	if gap := second.Due.Sub(first.Due); gap != never {
 		b.Errorf("due %v apart, want the pace", gap)
 	}
