@@ -3,6 +3,7 @@ package delivery
 import (
 	"os"
 	"testing"
+	"time"
 
 	"github.com/rowcast/rowcast/internal/servertest"
 )
@@ -31,4 +32,27 @@ entities:
 func serve(t *testing.T, targets ...string) *servertest.Server {
 	t.Helper()
 	return servertest.Start(t, servertest.Options{Schema: shop, Targets: targets})
+}
+
+// delivered waits until a server that runs in this process has been told of so
+// many deliveries that they were accepted, and has written it down.
+func delivered(t *testing.T, s *servertest.Server, n int64) {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for {
+		var sum int64
+		for _, target := range s.Counters()[0].Deliveries {
+			sum += target.Delivered
+		}
+		if sum >= n {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-deadline:
+			t.Fatalf("%d deliveries were accepted, want %d", sum, n)
+		}
+	}
 }
