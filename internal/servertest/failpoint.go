@@ -55,3 +55,7 @@ func signalled(err error) syscall.Signal {
 	}
 	return status.Signal()
 }
+
+// Doom has the next Start kill itself at a failpoint, as Options.Failpoint does
+// the first.
+func (s *Server) Doom(failpoint string) { s.options.Failpoint = failpoint }
