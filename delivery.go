@@ -68,5 +68,5 @@ func deliveryReading(u *tenancy.Unit) admin.DeliveryReading {
 	if u.Outbox == nil {
 		return admin.DeliveryReading{}
 	}
-	return admin.DeliveryReading{Depths: u.Outbox.Depths(), Counters: u.Outbox.Counters()}
+	return admin.DeliveryReading{Depths: u.Outbox.Depths(), Counters: u.Outbox.Counters(), Targets: u.Outbox.Targets()}
 }

@@ -98,11 +98,16 @@ func (r *Relay) Stats(ctx context.Context) (Stats, error) {
 		return Stats{}, err
 	}
 	r.depths.Store(&depths)
-	s := Stats{Depths: depths, Counters: r.Counters()}
-	for _, l := range r.order {
-		s.Targets = append(s.Targets, l.stats())
+	return Stats{Depths: depths, Counters: r.Counters(), Targets: r.Targets()}, nil
+}
+
+// Targets reads how each target does, as declared. It does not call the store.
+func (r *Relay) Targets() []TargetStats {
+	all := make([]TargetStats, len(r.order))
+	for i, l := range r.order {
+		all[i] = l.stats()
 	}
-	return s, nil
+	return all
 }
 
 func (l *lane) stats() TargetStats {
