@@ -27,8 +27,7 @@ const (
 	nextSelect = `SELECT turn FROM _rowcast_deliveries INDEXED BY _rowcast_deliveries_pending
 		WHERE status = 1 AND target = ?1 ORDER BY turn LIMIT 1`
 	// freeSet makes a leased delivery pending and due, in the place it had.
-	freeSet = `UPDATE _rowcast_deliveries SET status = 1, owner = '', due = min(due, ?1),
-		turn = CASE ordered WHEN 1 THEN seq - 4611686018427387904 ELSE min(due, ?1) END `
+	freeSet   = `UPDATE _rowcast_deliveries SET status = 1, owner = '', due = min(due, ?1), turn = min(due, ?1) `
 	freeOne   = freeSet + `WHERE id = ?2 AND status = 2 AND owner = ?3 AND epoch = ?4`
 	freeOwner = freeSet + `WHERE status = 2 AND owner = ?2`
 )

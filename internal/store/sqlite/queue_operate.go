@@ -144,7 +144,7 @@ func (t *tx) requeueRange(r store.Requeue, now time.Time) (m store.Moved, err er
 // requeue makes the n-th of some failed deliveries, counted from 1, pending again.
 func (t *tx) requeue(s standing, n int, pace time.Duration, now time.Time) error {
 	due := now.Add(time.Duration(n) * pace).UnixMicro()
-	turn := turnOf(s.ordered, s.seq, due, now.UnixMicro())
+	turn := due
 	if s.ordered {
 		waits, err := t.behind(s.rowKey, s.seq)
 		if err != nil {

@@ -16,7 +16,7 @@ const (
 		WHERE id = ?1 AND status = 2 AND owner = ?2 AND epoch = ?3`
 	deliveryDelete = `DELETE FROM _rowcast_deliveries WHERE seq = ?1`
 	retriedSet     = `UPDATE _rowcast_deliveries SET status = 1, owner = '', attempts = attempts + 1, last_status = ?2, last_error = ?3,
-		due = ?4, turn = ?5 WHERE seq = ?1`
+		due = ?4, turn = ?4 WHERE seq = ?1`
 	givenUpSet = `UPDATE _rowcast_deliveries SET status = 3, owner = '', attempts = attempts + 1, last_status = ?2, last_error = ?3
 		WHERE seq = ?1`
 	attemptInsert = `INSERT INTO _rowcast_attempts (delivery, target, number, at, took, status, error, outcome)
@@ -87,8 +87,7 @@ func (t *tx) outcome(l *leased, s *store.Settlement, now time.Time) (err error) 
 			err = t.unblock(l.rowKey, now.UnixMicro())
 		}
 	case store.Retried:
-		due := now.Add(s.Wait).UnixMicro()
-		_, err = t.do(retriedSet, seq, status, reason, value.OfInt(due), value.OfInt(turnOf(l.ordered, l.seq, due, now.UnixMicro())))
+		_, err = t.do(retriedSet, seq, status, reason, value.OfTime(now.Add(s.Wait)))
 	case store.GivenUp:
 		_, err = t.do(givenUpSet, seq, status, reason)
 	default:

@@ -13,7 +13,7 @@ import (
 //   - of a target without order, and of a delivery that is not due yet, its due
 //     time (positive);
 //   - of an ordered target, once it is due: seq + ready (negative), the order of
-//     the queue;
+//     the queue. A claim moves those there whose time has come;
 //   - behind an earlier delivery of its row: blocked.
 //
 // So a claim reads one index from its start and stops at the first delivery
@@ -35,14 +35,6 @@ const (
 		WHERE status = 1 AND turn = ?6 AND seq = (SELECT seq FROM _rowcast_deliveries INDEXED BY _rowcast_deliveries_row
 			WHERE ordered = 1 AND target = ?1 AND entity = ?2 AND subject = ?3 ORDER BY seq LIMIT 1)`
 )
-
-// turnOf returns the turn of a pending delivery that waits for no other.
-func turnOf(ordered bool, seq, due, now int64) int64 {
-	if ordered && due <= now {
-		return ready + seq
-	}
-	return due
-}
 
 // behind reports whether an earlier delivery of the row is in the queue.
 func (t *tx) behind(row rowKey, seq int64) (found bool, err error) {

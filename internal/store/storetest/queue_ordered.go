@@ -159,7 +159,7 @@ func orderedClaimers(b *bench) {
 		}
 	}
 	q.enqueue(ds...)
-	ctx, stop := context.WithCancel(b.Context())
+	ctx, stop := context.WithTimeout(b.Context(), patience)
 	defer stop()
 	w := &watch{held: map[string]bool{}, last: map[string]string{}, left: len(ds)}
 	var wg sync.WaitGroup
