@@ -75,6 +75,9 @@ func deskOf(t *testing.T, s *servertest.Server) desk { return desk{s.User("ops",
 
 const events = "/admin/data/events/"
 
+// receiving is how long a test waits for what must come, on a busy machine too.
+const receiving = 2 * time.Minute
+
 // queued is a delivery as it is listed.
 type queued struct {
 	ID, Target, Topic, Event, Tenant, Entity, Subject, Status string
@@ -127,13 +130,13 @@ func (d desk) pending() []queued { d.t.Helper(); items, _ := d.page("limit=100")
 // until looks again and again until the deliveries that wait are as wanted.
 func (d desk) until(what string, as func([]queued) bool) []queued {
 	d.t.Helper()
-	for deadline := time.Now().Add(patience); ; servertest.Pass(d.t.Context(), 20*time.Millisecond) {
+	for deadline := time.Now().Add(receiving); ; servertest.Pass(d.t.Context(), 20*time.Millisecond) {
 		items := d.pending()
 		if as(items) {
 			return items
 		}
 		if time.Now().After(deadline) {
-			d.t.Fatalf("no %s within %s; there are %s", what, patience, describe(items))
+			d.t.Fatalf("no %s within %s; there are %s", what, receiving, describe(items))
 		}
 	}
 }
