@@ -3,13 +3,13 @@ package delivery
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -31,7 +31,7 @@ var writingDeaths = []death{
 
 var sendingDeaths = []death{
 	{"send.before", 3, 40, ""}, {"answer.after", 3, 40, ""}, {"completion.before", 3, 12, ""}, {"completion.after", 3, 12, ""},
-	{"requeue.before", 1, 1, "requeue"}, {"requeue.after", 1, 1, "requeue"}, {"sweep.before", 1, 1, "sweep"}, {"sweep.after", 1, 1, "sweep"},
+	{"requeue.before", 1, 1, "requeue"}, {"requeue.after", 1, 1, "requeue"}, {"sweep", 1, 1, "sweep"},
 }
 
 // What the guarantee is: no delivery of what was committed is lost, none is made
@@ -72,8 +72,7 @@ type ledger struct {
 	s       *servertest.Server
 	writers *ledgerWriters
 	rng     *rand.Rand
-	last    time.Time // of the last death that was written before
-	held    []string  // what the dead had sent, and hold
+	holds   int // deliveries that the dead were made to hold
 }
 
 func newLedger(t *testing.T) *ledger {
@@ -82,11 +81,11 @@ func newLedger(t *testing.T) *ledger {
 	t.Logf("seed %d", seed)
 	l := &ledger{rng: rand.New(rand.NewPCG(seed, 0))}
 	targets := map[string]target{
-		"healthy": {servertest.Receive(t), all, ""},
+		"healthy": {servertest.Receive(t), everything, ""},
 		"moody":   {servertest.Receive(t), items, ""},
 		"strict":  {servertest.Receive(t), items, ""},
 		"gone":    {servertest.Receive(t, servertest.Replies(500)...), items, ""},
-		"ordered": {servertest.Receive(t), all, ", order: row"},
+		"ordered": {servertest.Receive(t), everything, ", order: row"},
 		"biller":  {servertest.Receive(t), notes, ", as: {id: svc-billing, roles: [billing]}"},
 	}
 	targets["moody"].ReplyWith(moody(0.5))
@@ -99,22 +98,6 @@ func newLedger(t *testing.T) *ledger {
 	l.refuse()
 	l.s.Kill()
 	return l
-}
-
-// moody answers 500 to a share of the first requests, and to no delivery more
-// than twice.
-func moody(share float64) func(servertest.Received) servertest.Reply {
-	var mu sync.Mutex
-	failed := map[string]int{}
-	return func(got servertest.Received) servertest.Reply {
-		mu.Lock()
-		defer mu.Unlock()
-		if failed[got.ID] < 2 && rand.Float64() < share {
-			failed[got.ID]++
-			return servertest.Reply{Status: 500}
-		}
-		return servertest.Reply{}
-	}
 }
 
 // refuse has the strict target refuse every other delivery.
@@ -137,7 +120,7 @@ func (l *ledger) run(deaths []death) {
 			case "requeue":
 				l.requeue(d)
 			case "sweep":
-				l.sweep(d)
+				l.sweep()
 			default:
 				l.write(d)
 			}
@@ -150,7 +133,6 @@ func (l *ledger) run(deaths []death) {
 	})
 	l.s.Start()
 	l.judge(l.s, l.writers)
-	l.freed()
 	if l.writers.rolledBack == 0 || l.writers.acknowledged() == 0 {
 		t.Errorf("%d changes were acknowledged, %d requests rolled back", l.writers.acknowledged(), l.writers.rolledBack)
 	}
@@ -182,7 +164,6 @@ func (l *ledger) write(d death) {
 		l.writers.running.Wait()
 	})
 	l.live(func() { l.balance(l.s, "after a death at "+d.at) })
-	l.last = time.Now()
 }
 
 // requeue puts back what was refused, and the process ends itself at that: before
@@ -232,52 +213,37 @@ func (l *ledger) requeue(d death) {
 	l.refuse()
 }
 
-// sweep has the process end itself while it sweeps: a target is not declared any
-// more, so what waits for it becomes failed, and on PostgreSQL the leases of those
-// that died before have run out: before the sweep the dead still hold what they
-// had sent, and after it that is sent again.
-func (l *ledger) sweep(d death) {
+// sweep has the process end itself before it sweeps for the first time, and then
+// after it. There is something to sweep: one that died holds a delivery, whose
+// lease, on PostgreSQL, has to run out; and a target is not declared for a while.
+func (l *ledger) sweep() {
 	t := l.t
 	t.Helper()
+	l.holds++
+	held, healthy := fmt.Sprintf("held-%d", l.holds), l.targets["healthy"]
+	hold := newScript()
+	hold.about(held, servertest.Reply{Until: t.Context().Done()})
+	healthy.ReplyWith(hold.reply)
+	l.live(func() {
+		l.s.User("root", "staff").Post("/data/item", `{"id":"`+held+`","n":0}`).Is(201)
+		healthy.Until("delivery to hold", about(held, 1))
+	})
+	died := time.Now()
 	l.s.Retarget(declared(l.targets, "gone", "one")...)
 	if l.s.Database() != "" {
-		servertest.Pass(t.Context(), time.Until(l.last.Add(16*time.Second)))
+		servertest.Pass(t.Context(), time.Until(died.Add(16*time.Second)))
 	}
-	sent := servertest.IDs(slices.Concat(l.targets["healthy"].All(), l.targets["biller"].All()))
-	l.die(d, func() {})
+	for _, at := range []string{"sweep.before", "sweep.after"} {
+		l.die(death{at, 1, 1, ""}, func() {})
+	}
 	l.s.Retarget(declared(l.targets, "", "one")...)
 	l.live(func() {
-		queue := l.balance(l.s, "after a death at "+d.at)
-		for _, id := range sent {
-			if d.at == "sweep.before" && (queue["healthy"][id] == "claimed" || queue["biller"][id] == "claimed") {
-				l.held = append(l.held, id)
-			}
+		queue := l.balance(l.s, "after deaths while it sweeps")
+		if !slices.Contains(slices.Collect(maps.Values(queue["gone"])), "failed") {
+			t.Errorf("of the target that was not declared the queue holds %v", queue["gone"])
 		}
-		if l.s.Database() != "" && len(l.held) == 0 {
-			t.Errorf("%s: the dead hold nothing", d.at)
-		}
-		states := map[string]int{}
-		for _, status := range queue["gone"] {
-			states[status]++
-		}
-		if failed := states["failed"] > 0; failed != (d.at == "sweep.after") {
-			t.Errorf("%s: of the target that was not declared the queue holds %v", d.at, states)
-		}
+		healthy.Until("delivery that the dead held", about(held, 2))
 	})
-}
-
-// freed: what the dead held was sent again.
-func (l *ledger) freed() {
-	l.t.Helper()
-	times := map[string]int{}
-	for _, got := range slices.Concat(l.targets["healthy"].All(), l.targets["biller"].All()) {
-		times[got.ID]++
-	}
-	for _, id := range l.held {
-		if times[id] < 2 {
-			l.t.Errorf("delivery %s, which a dead instance held, was sent %d times", id, times[id])
-		}
-	}
 }
 
 // postAndDie posts as an operator, and returns the status of the answer; 0: none came.

@@ -64,7 +64,7 @@ func (w *ledgerWriters) start(n int, gone <-chan struct{}) {
 		w.running.Go(func() {
 			transport := &http.Transport{}
 			defer transport.CloseIdleConnections()
-			one := &ledgerWriter{ledgerWriters: w, http: &http.Client{Transport: transport, Timeout: time.Minute}, turn: i}
+			one := &ledgerWriter{ledgerWriters: w, http: &http.Client{Transport: transport, Timeout: time.Minute}, turn: i, roams: i == 0}
 			for ctx.Err() == nil {
 				one.family(context.WithoutCancel(ctx), w.next())
 				servertest.Pass(ctx, w.pause)
@@ -119,8 +119,9 @@ func (w *ledgerWriters) note(ids []string, what func(*row)) {
 // ledgerWriter is one of them, at work.
 type ledgerWriter struct {
 	*ledgerWriters
-	http *http.Client
-	turn int
+	http  *http.Client
+	turn  int
+	roams bool // each request goes to the next server
 }
 
 // step is a request that changes rows, each once.
@@ -193,7 +194,9 @@ func (w *ledgerWriter) take(ctx context.Context, s step) bool {
 
 // do returns status 0 where no answer came.
 func (w *ledgerWriter) do(ctx context.Context, s step) (int, string) {
-	w.turn++
+	if w.roams {
+		w.turn++
+	}
 	req, err := http.NewRequestWithContext(ctx, s.method, w.urls[w.turn%len(w.urls)]+s.path, strings.NewReader(s.body))
 	if err != nil {
 		w.t.Error(err)
