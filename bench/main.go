@@ -129,11 +129,11 @@ func build(ctx context.Context, o options, progress io.Writer) (*lab, error) {
 	if err := os.MkdirAll(out, 0o750); err != nil {
 		return nil, err
 	}
-	l := &lab{out: out, progress: progress, sizes: fullSizes, rowcast: filepath.Join(out, "rowcast"), floor: filepath.Join(out, "floor")}
+	l := &lab{out: out, progress: progress, sizes: fullSizes, rowcast: filepath.Join(out, "rowcast"), floor: filepath.Join(out, "floor"), receive: filepath.Join(out, "receive")}
 	if o.quick {
 		l.sizes = quickSizes
 	}
-	packages := map[string]string{l.floor: "./bench/floor", l.rowcast: "./cmd/rowcast"}
+	packages := map[string]string{l.floor: "./bench/floor", l.rowcast: "./cmd/rowcast", l.receive: "./bench/receive"}
 	if o.binary != "" {
 		delete(packages, l.rowcast)
 		if l.rowcast, err = filepath.Abs(o.binary); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rowcast/rowcast/internal/pgtest"
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/store/storetest"
 )
 
 // queueing is a store with a queue for benchmarks and tests of the driver's own.
@@ -113,4 +114,9 @@ func BenchmarkQueue(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkClaims is what cmd bench shows of claims behind a dead target's backlog.
+func BenchmarkClaims(b *testing.B) {
+	storetest.BenchClaims(b, newQueueing(b, pgtest.Database(b)).Store)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rowcast/rowcast/internal/store"
+	"github.com/rowcast/rowcast/internal/store/storetest"
 )
 
 // benchDelivery returns the n-th delivery to a target.
@@ -136,4 +137,9 @@ func benchClaims(b *testing.B, q store.Queue, ordered bool) {
 			}
 		})
 	}
+}
+
+// BenchmarkClaims is what cmd bench shows of claims behind a dead target's backlog.
+func BenchmarkClaims(b *testing.B) {
+	storetest.BenchClaims(b, open(b, Config{Path: filepath.Join(benchDir(b), "t.db")}))
 }
