@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -38,9 +39,9 @@ func (s *delivering) write(ctx context.Context, ahead int) *bulkWriter {
 	return w
 }
 
-// fail keeps the first error, and ends the others.
+// fail keeps the first error, and ends the others. That it was ended is none.
 func (w *bulkWriter) fail(err error) {
-	if err != nil {
+	if err != nil && !errors.Is(err, context.Canceled) {
 		w.once.Do(func() { w.err = err })
 		w.cancel()
 	}
@@ -66,8 +67,8 @@ func (w *bulkWriter) run(ctx context.Context) error {
 	credential, step := token("writer"), int64(deliverRows*len(w.delivering.targets))
 	for ctx.Err() == nil {
 		if w.ahead > 0 && w.open()+step > w.ahead {
-			if wait(ctx, time.Millisecond) != nil {
-				break
+			if err := wait(ctx, time.Millisecond); err != nil {
+				return err
 			}
 			continue
 		}
@@ -90,18 +91,17 @@ func (w *bulkWriter) watch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for wait(ctx, 5*time.Millisecond) == nil {
-		c, err := w.delivering.receiver.counts(ctx)
-		if err != nil && ctx.Err() == nil {
+	for {
+		if err := wait(ctx, 5*time.Millisecond); err != nil {
 			return err
 		}
+		c, err := w.delivering.receiver.counts(ctx)
 		if err != nil {
-			break
+			return err
 		}
 		w.delivered.Store(int64(c.Distinct - before.Distinct))
 		w.most.Store(max(w.most.Load(), w.open()))
 	}
-	return nil
 }
 
 // bulk writes n rows, as fast as it goes.

@@ -1,10 +1,11 @@
 // Command bench measures rowcast beside a floor server in the same run: it
 // builds both, starts them as processes of their own on loopback (SQLite on
 // disk, every commit synced), loads them in turn and prints a table. Several
-// instances are measured on a PostgreSQL that it starts for itself.
+// instances, and deliveries, are measured on a PostgreSQL that it starts for itself.
+// Deliveries go to a receiver, a process of its own: see bench/receive.
 //
-//	go run ./bench            all figures, under five minutes
-//	go run ./bench --quick    the same with small numbers, under a minute
+//	go run ./bench            all figures, some ten minutes
+//	go run ./bench --quick    the same with small numbers, in some two minutes
 //	go run ./bench --only latency,memory
 //	go run ./bench --table docs/BENCHMARKS.md
 //
