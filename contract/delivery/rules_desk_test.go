@@ -241,3 +241,39 @@ func (d desk) putBack(items ...queued) {
 		d.t.Fatalf("of %d %d are requeued: %+v", len(items), len(m.Requeued), m)
 	}
 }
+
+// of returns the first delivery for a target.
+func (d desk) of(items []queued, target string) queued {
+	for _, q := range items {
+		if q.Target == target {
+			return q
+		}
+	}
+	return queued{}
+}
+
+// find returns the delivery of an id among those that wait.
+func (d desk) find(id string) queued {
+	d.t.Helper()
+	for _, q := range d.pending() {
+		if q.ID == id {
+			return q
+		}
+	}
+	d.t.Fatalf("delivery %s does not wait", id)
+	return queued{}
+}
+
+// logged waits until a delivery has so many attempts in the log.
+func (d desk) logged(id string, n int) []attempted {
+	d.t.Helper()
+	for deadline := time.Now().Add(receiving); ; servertest.Pass(d.t.Context(), 20*time.Millisecond) {
+		log := d.attempts(id)
+		if len(log) >= n {
+			return log
+		}
+		if time.Now().After(deadline) {
+			d.t.Fatalf("%d attempts are logged of %s, want %d", len(log), id, n)
+		}
+	}
+}
