@@ -29,14 +29,16 @@ func TestAFleetLosesNoDelivery(t *testing.T) {
 		return // a fleet needs a database that instances share
 	}
 	f := newFleet(t)
-	f.sharesTheWork()
+	f.step("shared work", f.sharesTheWork)
 	f.writers.start(4, nil)
-	f.killAtRandom(span(t))
-	f.losesTheLease()
-	f.stopsInOrder()
+	f.step("kills", f.killAtRandom)
+	f.step("lost leases", f.losesTheLease)
+	f.step("an orderly stop", f.stopsInOrder)
 	f.writers.halt()
-	f.balance(f.one, "in the end")
-	f.dry(f.one)
+	f.step("running dry", func() {
+		f.balance(f.one, "in the end")
+		f.dry(f.one)
+	})
 	f.judge(f.one, f.writers)
 }
 
@@ -69,7 +71,7 @@ func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	f := &fleet{database: pgtest.Database(t), script: newScript()}
 	targets := map[string]target{
-		"healthy": {servertest.Receive(t), everything, ", timeout: 2m"},
+		"healthy": {servertest.Receive(t), everything, ", timeout: 1m"},
 		"moody":   {servertest.Receive(t), items, ""},
 		"ordered": {servertest.Receive(t), everything, ", order: row, maxinflight: 2"},
 		"biller":  {servertest.Receive(t), notes, ", as: {id: svc-billing, roles: [billing]}"},
@@ -82,8 +84,15 @@ func newFleet(t *testing.T) *fleet {
 		})
 	}
 	f.books = openBooks(t, f.one, targets)
-	f.writers = newWriters(t, 4*time.Millisecond, f.one, f.two, f.three)
+	f.writers = newWriters(t, 20*time.Millisecond, f.one, f.two, f.three)
 	return f
+}
+
+func (f *fleet) step(name string, do func()) {
+	f.t.Helper()
+	began := time.Now()
+	do()
+	f.t.Logf("%s: after %s", name, time.Since(began).Round(time.Millisecond))
 }
 
 // sender is the instance that sent a request.
@@ -113,12 +122,12 @@ func (f *fleet) sharesTheWork() {
 }
 
 // killAtRandom kills instances under load, and starts each again.
-func (f *fleet) killAtRandom(span time.Duration) {
+func (f *fleet) killAtRandom() {
 	f.t.Helper()
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	kills := 0
-	for until := time.Now().Add(span); time.Now().Before(until); kills++ {
+	for until := time.Now().Add(span(f.t)); time.Now().Before(until); kills++ {
 		victim := []*servertest.Server{f.one, f.two, f.three}[rng.IntN(3)]
 		servertest.Pass(f.t.Context(), time.Duration(500+rng.IntN(2000))*time.Millisecond)
 		victim.Kill()
