@@ -122,6 +122,7 @@ type Store struct {
 	turns   chan struct{} // a place for each work that runs
 	errands chan struct{} // a place for each call of the queue that runs
 	lanes   lanes         // of the queue
+	mending mending       // of the queue
 	channel string        // others listen to
 	plans   sync.Map      // *schema.Entity -> *plan
 	names   atomic.Pointer[map[string]*plan]

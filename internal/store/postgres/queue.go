@@ -40,6 +40,9 @@ type ask struct {
 type errand struct {
 	name  string // for errors: what is attempted
 	reads bool   // nothing is written
+	// beside: it waits for no other errand's place. What keeps an instance alive
+	// must not wait for what somebody wants to look at.
+	beside bool
 	// first are the statements that travel with BEGIN. It is called anew for each
 	// try, and sets back what their rows are kept in.
 	first func() []ask
@@ -59,11 +62,13 @@ func (q queue) run(ctx context.Context, e errand) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	select {
-	case s.errands <- struct{}{}:
-		defer func() { <-s.errands }()
-	case <-ctx.Done():
-		return ctx.Err()
+	if !e.beside {
+		select {
+		case s.errands <- struct{}{}:
+			defer func() { <-s.errands }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	for again := 0; ; again++ {
 		err := q.attempt(ctx, e)

@@ -30,6 +30,7 @@ func (q queue) Claim(ctx context.Context, c store.Claim) ([]*store.Delivery, err
 			found = nil
 			return []ask{{sql: q.store.sql.queue.claimOne, args: []any{c.Owner, c.Target, c.Only}, each: deliveries(&found)}}
 		}})
+		l.notice(found)
 		return bare(found), err
 	}
 	w := l.begin(c.Target, time.Now())
@@ -138,8 +139,6 @@ func (q queue) Held(ctx context.Context, owner string, age time.Duration, limit 
 		found = nil
 		return []ask{{sql: q.store.sql.queue.held, args: []any{owner, micros(age), max(0, limit)}, each: deliveries(&found)}}
 	}})
-	if slices.ContainsFunc(found, func(d numberedDelivery) bool { return d.Ordered }) {
-		q.store.lanes.ordered.Store(true)
-	}
+	q.store.lanes.notice(found)
 	return bare(found), err
 }

@@ -49,7 +49,11 @@ func (s *Store) queueInsert(deliveries []*store.Delivery) []statement {
 		events, eventIDs = append(events, d.Event), append(eventIDs, d.EventID)
 		entities, subjects = append(entities, d.Entity), append(subjects, d.Subject)
 		owners, created = append(owners, d.Owner), append(created, d.Created)
-		bodies = append(bodies, append([]byte{}, d.Body...)) // nil would be NULL
+		if d.Body != nil { // which would be NULL
+			bodies = append(bodies, d.Body)
+		} else {
+			bodies = append(bodies, []byte{})
+		}
 		ordered, after = append(ordered, d.Ordered), append(after, d.Ordered && seen[keyOf(d)])
 		if d.Ordered {
 			seen[keyOf(d)] = true

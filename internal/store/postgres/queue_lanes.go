@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,6 +45,14 @@ type where struct {
 	start   bool // it looks from the very start
 	others  bool
 	lowered uint64
+}
+
+// notice sets ordered where one of them is. Whoever is to settle one must know:
+// what waits behind it is let go in the same transaction then.
+func (l *lanes) notice(leased []numberedDelivery) {
+	if slices.ContainsFunc(leased, func(d numberedDelivery) bool { return d.Ordered }) {
+		l.ordered.Store(true)
+	}
 }
 
 func (l *lanes) of(target string) *lane {

@@ -9,23 +9,29 @@ import (
 	"github.com/rowcast/rowcast/internal/store"
 )
 
-// Enlist implements store.Queue. It also mends what a release before may have
-// left behind, when the order of a target was switched.
+// Enlist implements store.Queue. It reads nothing of the queue, however long that
+// is: an instance that could not register would send nothing at all. What a
+// release before may have left behind, when the order of a target was switched,
+// is mended by the sweeps that follow.
 func (q queue) Enlist(ctx context.Context, i store.Instance) error {
 	targets := slices.DeleteFunc(append([]string{}, i.Targets...), func(t string) bool { return !keepable(t) })
-	return q.run(ctx, errand{name: "enlist an instance", first: func() []ask {
-		return []ask{
-			{sql: q.store.sql.queue.mend, args: []any{targets}},
-			{sql: q.store.sql.queue.enlist, args: []any{i.Owner, targets, micros(i.Lease)}},
-		}
+	err := q.run(ctx, errand{name: "enlist an instance", beside: true, first: func() []ask {
+		return []ask{{sql: q.store.sql.queue.enlist, args: []any{i.Owner, targets, micros(i.Lease)}}}
 	}})
+	if err == nil {
+		q.store.mending.begin(targets)
+	}
+	return err
 }
 
 // Renew implements store.Queue. It is exact: a lease that has run out is not
 // renewed, even if nobody has swept yet.
 func (q queue) Renew(ctx context.Context, owner string) (bool, error) {
-	n, err := q.one(ctx, "renew a lease", q.store.sql.queue.renew, owner)
-	return n > 0, err
+	var n int
+	err := q.run(ctx, errand{name: "renew a lease", beside: true, first: func() []ask {
+		return []ask{{sql: q.store.sql.queue.renew, args: []any{owner}, count: &n}}
+	}})
+	return n > 0 && err == nil, err
 }
 
 // one runs one statement and returns how many rows it changed.
@@ -77,6 +83,9 @@ func (q queue) Sweep(ctx context.Context, limit int) (s store.Swept, err error) 
 	}
 	q.lower(freed)
 	s.More = s.Freed+s.Failed >= limit
+	if err := q.mend(ctx); err != nil { // what was swept stands
+		q.store.config.Logger.Warn("deliveries: a step of mending the queue failed, the next sweep makes it again", "err", err)
+	}
 	return s, nil
 }
 

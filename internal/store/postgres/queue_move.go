@@ -52,7 +52,7 @@ func (q queue) Requeue(ctx context.Context, r store.Requeue) (m store.Moved, err
 			for i := range waits {
 				waits[i] = micros(time.Duration(i+1) * r.Pace)
 			}
-			return []ask{{sql: sql.requeue, args: []any{m.IDs, waits}, each: pendingAgain(&pending)}}
+			return []ask{{sql: sql.requeue, args: []any{m.IDs, waits, follow(m.IDs, found)}, each: pendingAgain(&pending)}}
 		},
 	})
 	if err != nil {
@@ -60,6 +60,30 @@ func (q queue) Requeue(ctx context.Context, r store.Requeue) (m store.Moved, err
 	}
 	q.lower(pending)
 	return m, nil
+}
+
+// follow says of each id whether it stands behind another of its row among them.
+// That one is locked until both are pending, so that whoever removes it finds what
+// follows, and lets it go. Not marked, all of a row's that are requeued together
+// would be looked at by each claim.
+func follow(ids []string, found []candidate) []bool {
+	first, known := map[rowKey]int64{}, make(map[string]candidate, len(ids))
+	moved := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		moved[id] = true
+	}
+	for _, c := range found {
+		known[c.id] = c
+		if seq, there := first[c.row.key]; c.ordered && moved[c.id] && (!there || c.row.seq < seq) {
+			first[c.row.key] = c.row.seq
+		}
+	}
+	behind := make([]bool, len(ids))
+	for i, id := range ids {
+		c := known[id]
+		behind[i] = c.ordered && c.row.seq > first[c.row.key]
+	}
+	return behind
 }
 
 // orNull is NULL for a bound that is not given.

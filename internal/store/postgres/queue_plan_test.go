@@ -45,7 +45,8 @@ func TestTheQueueIsReadByItsIndexes(t *testing.T) {
 		"sweep":   {sql.sweepOwners, []any{100}, []string{"owner", "pkey"}},
 		"targets": {sql.sweepTargets, []any{100, "gone"}, []string{"lane", "ordered_lane", "pkey"}},
 		"move":    {sql.moveIDs, []any{ids}, []string{"pkey"}},
-		"requeue": {sql.requeue, []any{ids, epochs}, []string{"pkey"}},
+		"requeue": {sql.requeue, []any{ids, epochs, []bool{false, true}}, []string{"pkey"}},
+		"mend":    {sql.mend, []any{"alive", int64(0), 100}, []string{"ordered_lane", "row", "pkey"}},
 		"skip":    {sql.skip, []any{ids}, []string{"pkey"}},
 	}
 	check := func(when string) {

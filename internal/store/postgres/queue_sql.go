@@ -93,8 +93,11 @@ func (q *queueStatements) settles(sql func(string) string) {
 // leases sets what is about instances and their turns.
 func (q *queueStatements) leases(sql func(string) string) {
 	q.enlist = sql(`INSERT INTO {i} (owner, targets, lease, expires) VALUES ($1, $2, $3, clock_timestamp() + $3::bigint * interval '1 microsecond')`)
-	q.mend = sql(`UPDATE {d} d SET behind = false WHERE d.id = ANY(ARRAY(SELECT d.id FROM {d} d WHERE d.status = 1 AND d.ordered AND d.behind
-			AND d.target = ANY($1) AND NOT EXISTS ({earlier}) FOR NO KEY UPDATE OF d SKIP LOCKED))`)
+	q.mend = sql(`WITH step AS MATERIALIZED (SELECT d.id, d.seq, EXISTS ({earlier}) AS waits FROM {d} d WHERE d.status = 1 AND d.ordered AND d.behind
+			AND d.target = $1 AND d.seq > $2 ORDER BY d.seq LIMIT $3),
+		freed AS (UPDATE {d} d SET behind = false WHERE d.id = ANY(ARRAY(SELECT d.id FROM {d} d WHERE d.id = ANY(ARRAY(SELECT id FROM step WHERE NOT waits))
+			FOR NO KEY UPDATE SKIP LOCKED)))
+		SELECT count(*), coalesce(max(seq), 0) FROM step`)
 	q.renew = sql(`UPDATE {i} SET expires = clock_timestamp() + lease * interval '1 microsecond' WHERE owner = $1 AND expires > clock_timestamp()`)
 	q.resign = sql(`DELETE FROM {i} WHERE owner = $1`)
 	q.release = sql(`WITH found AS MATERIALIZED (SELECT d.id FROM {d} d WHERE d.id = ANY(ARRAY(
@@ -122,8 +125,8 @@ func (q *queueStatements) moves(sql func(string) string) {
 	q.moveIDs = sql(`SELECT {moved} FROM {d} d WHERE d.id = ANY($1) ORDER BY d.id FOR UPDATE`)
 	q.moveRange = sql(`SELECT {moved} FROM {d} d WHERE d.status = 3 AND d.target = $1 AND ($2::timestamptz IS NULL OR d.created >= $2)
 			AND ($3::timestamptz IS NULL OR d.created < $3) ORDER BY d.id LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED`)
-	q.requeue = sql(`UPDATE {d} d SET status = 1, attempts = 0, behind = false, due = (SELECT clock_timestamp()) + g.wait * interval '1 microsecond'
-			FROM unnest($1::text[], $2::bigint[]) AS g(id, wait) WHERE d.id = g.id AND d.id = ANY($1) RETURNING d.target, d.ordered, d.seq`)
+	q.requeue = sql(`UPDATE {d} d SET status = 1, attempts = 0, behind = g.behind, due = (SELECT clock_timestamp()) + g.wait * interval '1 microsecond'
+			FROM unnest($1::text[], $2::bigint[], $3::bool[]) AS g(id, wait, behind) WHERE d.id = g.id AND d.id = ANY($1) RETURNING d.target, d.ordered, d.seq`)
 	q.skip = sql(`DELETE FROM {d} d WHERE d.id = ANY($1::text[])`)
 }
 
