@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -51,15 +52,26 @@ func wrongEndpoint(u *url.URL, text string) string {
 		return "the URL of a target ends in a fragment, which is never sent; remove # and what follows"
 	case u.Port() != "" && (err != nil || port == 0):
 		return "the URL of a target has no usable port; write one from 1 to 65535, or none"
+	case !plain(u.Host):
+		return "the host in the URL of a target is not ASCII; write it in its xn-- form"
+	case !plain(u.RawQuery):
+		return "the query in the URL of a target has a blank or a character that is not ASCII; write it percent-encoded, such as %20"
 	case linkLocal(u.Hostname()):
 		return "the URL of a target is a link-local address, to which nothing is ever sent; name the receiver by another address"
 	}
 	return ""
 }
 
+// plain reports whether the text can stand in a request as it is.
+func plain(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// linkLocal knows an address in each of its spellings, with a zone too.
 func linkLocal(host string) bool {
-	ip := net.ParseIP(host)
-	return ip != nil && (ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast())
+	ip, err := netip.ParseAddr(host)
+	ip = ip.Unmap()
+	return err == nil && (ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast())
 }
 
 // The headers that are rowcast's own to set, or the connection's.

@@ -134,6 +134,11 @@ func TestATargetThatCannotWorkIsRefused(t *testing.T) {
 		{"a fragment", urled("https://a.example/#a"), []string{"ends in a fragment"}},
 		{"an empty fragment", urled("https://a.example/#"), []string{"ends in a fragment"}},
 		{"a link-local address", urled("http://169.254.169.254/latest"), []string{"is a link-local address"}},
+		{"a link-local address with a zone", urled("http://[fe80::1%25eth0]/"), []string{"is a link-local address"}},
+		{"a link-local address as IPv6", urled("http://[::ffff:169.254.169.254]/"), []string{"is a link-local address"}},
+		{"a host that is not ASCII", urled("https://bücher.example/hooks"), []string{"is not ASCII; write it in its xn-- form"}},
+		{"a blank in the query", urled("https://a.example/hooks?tag=a b"), []string{"write it percent-encoded, such as %20"}},
+		{"a query that is not ASCII", urled("https://a.example/hooks?tag=ä"), []string{"write it percent-encoded, such as %20"}},
 		{"an empty url", urled(""), []string{"must begin with http:// or https://"}},
 		{"a url that is a list", target(`url: [a], secret: "a-secret-of-16-b", ` + topics), []string{"url: expected text"}},
 
