@@ -148,6 +148,13 @@ func (l *lane) rouse() {
 	l.ask()
 }
 
+// again has the lane looked at anew; what it wanted, it still wants.
+func (l *lane) again() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ask()
+}
+
 // probeNow has it look, and if its breaker is open try the target at once.
 func (l *lane) probeNow(now time.Time) {
 	l.mu.Lock()

@@ -106,10 +106,11 @@ func (r *Relay) renew(ctx context.Context) (lost bool) {
 		case !held:
 			return true
 		default:
-			trusted := r.lease.owner() != ""
 			reg.good.Store(&began)
-			if !trusted {
-				r.rouseAll()
+			// A lane that found the lease in doubt, if only for the moment before a
+			// clock was set right, does nothing more until it is told.
+			for _, l := range r.order {
+				l.again()
 			}
 			wait = max(0, renewEvery-time.Since(began))
 		}
