@@ -83,7 +83,7 @@ func (d *database) backends(ctx context.Context) (map[int]backend, error) {
 	var pid int
 	var of string
 	_, err = pgx.ForEachRow(rows, []any{&pid, &of}, func() error {
-		if p, err := readProcess(pid); err == nil { // else it has just ended
+		if p, err := single(pid); err == nil { // else it has just ended
 			found[pid] = backend{of: of, used: p.used}
 		}
 		return nil
