@@ -91,6 +91,16 @@ func (d *database) backends(ctx context.Context) (map[int]backend, error) {
 	return found, err
 }
 
+// tidy has a database do now what it would do by itself some time.
+func tidy(ctx context.Context, url string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, "VACUUM (ANALYZE)")
+	return errors.Join(err, conn.Close(ctx))
+}
+
 // named returns a database's URL whose connections bear a name there.
 func named(url, application string) string { return url + "&application_name=" + application }
 

@@ -110,6 +110,16 @@ func TestATurnIsJudgedBesideThatOfItsRound(t *testing.T) {
 	}
 }
 
+// Two turns of a round count as one: what they cost on average, and all they lost.
+func TestTheTurnsOfARoundAreTakenTogether(t *testing.T) {
+	one := turn{paced: phase{rate: 600, cpu: usage{1000, 10, 4, 2}}, free: phase{rate: 1000}, losses: drive.Losses{Missing: 1}, whole: true}
+	other := turn{paced: phase{rate: 620, cpu: usage{2000, 20, 8, 4}}, free: phase{rate: 2000}, losses: drive.Losses{Doubled: 2}}
+	want := turn{paced: phase{rate: 610, cpu: usage{1500, 15, 6, 3}}, free: phase{rate: 1500}, losses: drive.Losses{Missing: 1, Doubled: 2}}
+	if got := one.with(other); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 func TestFiguresWithoutPostgreSQLCanBeChosen(t *testing.T) {
 	for _, f := range chosen(withoutPostgres()) {
 		if f.postgres {

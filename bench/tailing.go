@@ -27,13 +27,22 @@ type phase struct {
 	cpu  usage // a write
 }
 
+// with returns what two turns come to together.
+func (t turn) with(other turn) turn {
+	return turn{paced: t.paced.with(other.paced), free: t.free.with(other.free), losses: t.losses.Plus(other.losses), whole: t.whole && other.whole}
+}
+
+func (p phase) with(other phase) phase {
+	return phase{rate: (p.rate + other.rate) / 2, cpu: p.cpu.plus(other.cpu).over(2)}
+}
+
 // beat is the time between two writes of each of the eight writers whose rate is
 // the same in every turn: about half of what one instance takes.
 const beat = 12 * time.Millisecond
 
 // tailing: what instances that only read, each with a stream, cost those who
-// write. The turns with none, one and four are taken in rounds, back and forth,
-// so that what changes meanwhile changes for all.
+// write. Each round takes a turn with none, one and four, and then the same back
+// again, so that what changes meanwhile changes for all.
 func tailing(ctx context.Context, l *lab) (rows []Row, err error) {
 	_, url, err := l.database.create(ctx)
 	if err != nil {
@@ -45,17 +54,21 @@ func tailing(ctx context.Context, l *lab) (rows []Row, err error) {
 		if _, err := l.beside(ctx, writing, url, 0); err != nil { // warms up
 			return err
 		}
-		for round := range l.pairs {
-			counts := slices.Clone(l.tailing)
-			if round%2 == 1 {
-				slices.Reverse(counts)
-			}
-			for _, n := range counts {
+		for range l.pairs {
+			round := map[int]turn{}
+			for i := range 2 * len(l.tailing) {
+				n := l.tailing[min(i, 2*len(l.tailing)-1-i)]
 				t, err := l.beside(ctx, writing, url, n)
 				if err != nil {
 					return err
 				}
 				l.say("  %d tailing: %.0f writes/s, CPU a write %v; %.0f writes/s without a pause, %v", n, t.paced.rate, t.paced.cpu, t.free.rate, t.free.cpu)
+				if first, back := round[n]; back {
+					t = first.with(t)
+				}
+				round[n] = t
+			}
+			for n, t := range round {
 				turns[n] = append(turns[n], t)
 			}
 		}
@@ -68,8 +81,12 @@ func tailing(ctx context.Context, l *lab) (rows []Row, err error) {
 }
 
 // beside takes one turn: it starts n instances beside the writing one, opens a
-// stream on each, and writes.
+// stream on each, and writes. Before that the database tidies up: what is left to
+// do would be done in the midst of some turn.
 func (l *lab) beside(ctx context.Context, writing *server, url string, n int) (t turn, err error) {
+	if err := tidy(ctx, url); err != nil {
+		return t, err
+	}
 	instances := []*server{writing}
 	defer func() {
 		for _, s := range instances[1:] {
@@ -91,7 +108,8 @@ func (l *lab) beside(ctx context.Context, writing *server, url string, n int) (t
 	return l.write(ctx, instances, swarm)
 }
 
-// write takes the phases of a turn, after a short one that warms up.
+// write takes the phases of a turn, after one that warms up: a statement has its
+// plan when it has run a few times.
 func (l *lab) write(ctx context.Context, instances []*server, swarm *drive.Swarm) (t turn, err error) {
 	var ids []string
 	t.whole = true
@@ -111,13 +129,13 @@ func (l *lab) write(ctx context.Context, instances []*server, swarm *drive.Swarm
 		after, err := l.used(ctx, instances[0])
 		return phase{rate: written.Rate(), cpu: after.since(before).over(len(written.IDs))}, err
 	}
-	if _, err = take(l.window/8, beat); err != nil {
+	if _, err = take(l.window*5/16, beat); err != nil {
 		return t, err
 	}
-	if t.paced, err = take(l.window*5/4, beat); err != nil {
+	if t.paced, err = take(l.window*9/16, beat); err != nil {
 		return t, err
 	}
-	if t.free, err = take(l.window/2, 0); err != nil {
+	if t.free, err = take(l.window/8, 0); err != nil {
 		return t, err
 	}
 	swarm.Close()
@@ -134,7 +152,7 @@ func gatherOn(ctx context.Context, instances []*server, n int, timed bool) (*dri
 }
 
 // tailingRows makes the lines of the table. A limit judges the median of the
-// pairs: each turn beside that of the same round with no tailing instance.
+// pairs: what was measured beside that of the same round with no tailing instance.
 func tailingRows(counts []int, turns map[int][]turn) (rows []Row) {
 	none := turns[0]
 	for _, n := range counts {

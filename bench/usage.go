@@ -27,6 +27,10 @@ func (u usage) all() time.Duration { return u.writer() + u.tailing + u.rest }
 // writer is what is used for the writes alone.
 func (u usage) writer() time.Duration { return u.instance + u.writing }
 
+func (u usage) plus(v usage) usage {
+	return usage{u.instance + v.instance, u.writing + v.writing, u.tailing + v.tailing, u.rest + v.rest}
+}
+
 // over returns what that is for each of n writes.
 func (u usage) over(n int) usage {
 	each := time.Duration(max(1, n))
