@@ -3,7 +3,7 @@
 // disk, every commit synced), loads them in turn and prints a table. Several
 // instances are measured on a PostgreSQL that it starts for itself.
 //
-//	go run ./bench            all figures, under five minutes
+//	go run ./bench            all figures, about six minutes
 //	go run ./bench --quick    the same with small numbers, under a minute
 //	go run ./bench --only latency,memory
 //	go run ./bench --table docs/BENCHMARKS.md

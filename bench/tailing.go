@@ -37,7 +37,7 @@ func (p phase) with(other phase) phase {
 }
 
 // beat is the time between two writes of each of the eight writers whose rate is
-// the same in every turn: about half of what one instance takes.
+// the same in every turn: less than half of what one instance takes.
 const beat = 12 * time.Millisecond
 
 // tailing: what instances that only read, each with a stream, cost those who
