@@ -18,6 +18,7 @@ type Counters struct {
 	Dropped           int64 // events that found a buffer full
 	Replayed          int64 // events sent from the log instead
 	Transports        []TransportCounters
+	Deliveries        []DeliveryCounters // of each declared target, in declared order
 }
 
 // TransportCounters are one transport's, for one unit.
@@ -50,7 +51,7 @@ func (s *Server) Counters() []Counters {
 		all = append(all, Counters{
 			Tenant: tenant, Datastore: datastore, Subscribers: c.Subscribers, Topics: c.Topics,
 			Published: c.Published, Delivered: c.Delivered, Dropped: c.Dropped, Replayed: c.Replayed,
-			Transports: transportCounters(u.Outlet.Counters()),
+			Transports: transportCounters(u.Outlet.Counters()), Deliveries: s.deliveryCounters(u),
 		})
 	}
 	return all
@@ -106,7 +107,7 @@ func (s *Server) readings() []admin.Unit {
 			Tenant: tenant, Datastore: datastore, Subscribers: c.Subscribers, Topics: c.Topics,
 			Published: uint64(c.Published), Delivered: uint64(c.Delivered), Dropped: uint64(c.Dropped),
 			Replayed: uint64(c.Replayed), FilterFailures: uint64(c.Failing), Lag: u.Tail.Lag(),
-			Held: held, Holder: holder, Transports: u.Outlet.Counters(),
+			Held: held, Holder: holder, Transports: u.Outlet.Counters(), Deliveries: deliveryReading(u),
 		})
 	}
 	return all

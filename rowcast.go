@@ -117,6 +117,7 @@ func (s *Server) unitConfig(t *boot.Tenant, datastore, origin string, limit *str
 	return tenancy.Config{
 		Tenant: t.Name, Datastore: datastore, Origin: origin, Model: t.Model, Policies: t.Policies, Realtime: s.document.Realtime,
 		Handlers: s.config.handlers(t.Model, datastore), Transports: s.transports, OnPublishError: s.config.OnPublishError,
+		Targets: targets(s.document.Events.Targets, t.Name), Every: s.document.Scheduler.Outbox.Every,
 		// A source for each unit: ids must not tell one tenant how busy another is.
 		IDs: event.NewSource(s.config.Now), Retention: s.document.Events.Retention, MaxRows: limits.Rows, MaxQuery: limits.Query,
 		Limit: limit, Logger: s.logger, Now: s.config.Now,

@@ -25,7 +25,7 @@ const (
 
 func (s *Server) openHTTP() (err error) {
 	doc := s.document
-	looks := admin.Config{Metrics: s.metrics, Streams: s.openStreams, Ready: s.unready}
+	looks := admin.Config{Metrics: s.metrics, Streams: s.openStreams, Outboxes: s.outboxes, Ready: s.unready}
 	s.handler, err = httpapi.New(httpapi.Config{
 		Auth: s.auth, Tenants: &s.units, Subscribe: httpapi.Subscribe(&s.units), Realtime: httpapi.Realtime(&s.units), Routes: admin.Routes(looks),
 		Limits: httpapi.Limits{Body: doc.Limits.Body}, Origins: doc.CORS.Origins, AdminRole: doc.Admin.Role,

@@ -126,7 +126,7 @@ func TestFiguresWithoutPostgreSQLCanBeChosen(t *testing.T) {
 			t.Errorf("%s needs PostgreSQL", f.name)
 		}
 	}
-	if all := chosen(nil); len(all) != len(figures) || len(withoutPostgres()) != len(figures)-3 {
+	if all := chosen(nil); len(all) != len(figures) || len(withoutPostgres()) != len(figures)-7 {
 		t.Errorf("%d of %d figures, %d without PostgreSQL", len(all), len(figures), len(withoutPostgres()))
 	}
 }

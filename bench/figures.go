@@ -27,6 +27,14 @@ var figures = []figure{
 	{name: "tailing", measure: tailing, postgres: true},
 	{name: "across", measure: across, postgres: true},
 	{name: "connections", measure: connections, postgres: true},
+	{name: "deliveries", measure: deliveriesOn(onSQLite)},
+	{name: "deliverlatency", measure: deliverLatencyOn(onSQLite)},
+	{name: "claims", measure: claimsOn(onSQLite, "./internal/store/sqlite")},
+	{name: "isolation", measure: isolationOn(onSQLite)},
+	{name: "deliveriespg", measure: deliveriesOn(onPostgres), postgres: true},
+	{name: "deliverlatencypg", measure: deliverLatencyOn(onPostgres), postgres: true},
+	{name: "claimspg", measure: claimsOn(onPostgres, "./internal/store/postgres"), postgres: true},
+	{name: "isolationpg", measure: isolationOn(onPostgres), postgres: true},
 }
 
 // quantiles of what is told of a latency.

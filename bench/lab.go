@@ -27,19 +27,22 @@ type sizes struct {
 	publishings int           // turns with and without events
 	tailing     []int         // instances that only read; the first is none
 	pairs       int           // turns of each
+	backlog     int           // deliveries
+	burst       int           // rows written at once
 }
 
 var (
 	fullSizes = sizes{streams: 1000, idle: 5000, creates: []int{0, 100, 1000}, rounds: 2, window: 4 * time.Second,
-		settle: 8 * time.Second, drain: 45 * time.Second, publishings: 4, tailing: []int{0, 1, 4}, pairs: 5}
+		settle: 8 * time.Second, drain: 45 * time.Second, publishings: 4, tailing: []int{0, 1, 4}, pairs: 5, backlog: 50_000, burst: 1500}
 	quickSizes = sizes{streams: 100, idle: 300, creates: []int{0, 20, 100}, rounds: 1, window: time.Second,
-		settle: time.Second, drain: 20 * time.Second, publishings: 1, tailing: []int{0, 1, 4}, pairs: 1}
+		settle: time.Second, drain: 20 * time.Second, publishings: 1, tailing: []int{0, 1, 4}, pairs: 1, backlog: 5000, burst: 100}
 )
 
 // lab is what every figure works with.
 type lab struct {
 	sizes
 	out, rowcast, floor string // folder and binaries
+	receive             string // binary of the receiver of deliveries
 	frameBytes          int
 	database            *database // for the figures that need it
 	progress            io.Writer

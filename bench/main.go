@@ -1,10 +1,11 @@
 // Command bench measures rowcast beside a floor server in the same run: it
 // builds both, starts them as processes of their own on loopback (SQLite on
 // disk, every commit synced), loads them in turn and prints a table. Several
-// instances are measured on a PostgreSQL that it starts for itself.
+// instances, and deliveries, are measured on a PostgreSQL that it starts for itself.
+// Deliveries go to a receiver, a process of its own: see bench/receive.
 //
-//	go run ./bench            all figures, about six minutes
-//	go run ./bench --quick    the same with small numbers, under a minute
+//	go run ./bench            all figures, some twelve minutes
+//	go run ./bench --quick    the same with small numbers, in some two minutes
 //	go run ./bench --only latency,memory
 //	go run ./bench --table docs/BENCHMARKS.md
 //
@@ -129,11 +130,11 @@ func build(ctx context.Context, o options, progress io.Writer) (*lab, error) {
 	if err := os.MkdirAll(out, 0o750); err != nil {
 		return nil, err
 	}
-	l := &lab{out: out, progress: progress, sizes: fullSizes, rowcast: filepath.Join(out, "rowcast"), floor: filepath.Join(out, "floor")}
+	l := &lab{out: out, progress: progress, sizes: fullSizes, rowcast: filepath.Join(out, "rowcast"), floor: filepath.Join(out, "floor"), receive: filepath.Join(out, "receive")}
 	if o.quick {
 		l.sizes = quickSizes
 	}
-	packages := map[string]string{l.floor: "./bench/floor", l.rowcast: "./cmd/rowcast"}
+	packages := map[string]string{l.floor: "./bench/floor", l.rowcast: "./cmd/rowcast", l.receive: "./bench/receive"}
 	if o.binary != "" {
 		delete(packages, l.rowcast)
 		if l.rowcast, err = filepath.Abs(o.binary); err != nil {

@@ -53,14 +53,9 @@ func TestCommandsAreDescribed(t *testing.T) {
 			sections[name] = s
 		}
 	}
-	_, list, _ := strings.Cut(help(t), "Available Commands:\n")
-	list, _, _ = strings.Cut(list, "\n\n")
-	var commands []string
-	for _, m := range commandLine.FindAllStringSubmatch(list, -1) {
-		commands = append(commands, m[1])
-	}
-	if !slices.Contains(commands, "serve") {
-		t.Fatalf("no command found in:\n%s", list)
+	commands := commandsIn(t)
+	if !slices.Contains(commands, "serve") || !slices.Contains(commands, "deliveries drain") {
+		t.Fatalf("not all commands found: %q", commands)
 	}
 	for _, name := range commands {
 		s, ok := sections[name]
@@ -68,17 +63,34 @@ func TestCommandsAreDescribed(t *testing.T) {
 			t.Errorf("docs/reference/commands.md has no section for rowcast %s", name)
 			continue
 		}
-		command := []string{name}
+		command := strings.Fields(name)
 		if name == "completion" {
 			command = append(command, "bash") // its flags are those of each shell
 		}
-		compareFlags(t, s, flags(help(t, command...)))
+		own, _, _ := strings.Cut(help(t, command...), "Global Flags:\n") // the others are in the section of the command above
+		compareFlags(t, s, flags(own))
 	}
 	for name := range sections {
 		if !slices.Contains(commands, name) {
 			t.Errorf("docs/reference/commands.md describes rowcast %s, which there is not", name)
 		}
 	}
+}
+
+// commandsIn returns the commands below one, and those below them, but for the
+// shells of completion.
+func commandsIn(t *testing.T, above ...string) (names []string) {
+	t.Helper()
+	_, list, _ := strings.Cut(help(t, above...), "Available Commands:\n")
+	list, _, _ = strings.Cut(list, "\n\n")
+	for _, m := range commandLine.FindAllStringSubmatch(list, -1) {
+		command := append(slices.Clone(above), m[1])
+		names = append(names, strings.Join(command, " "))
+		if m[1] != "completion" && m[1] != "help" {
+			names = append(names, commandsIn(t, command...)...)
+		}
+	}
+	return names
 }
 
 func compareFlags(t *testing.T, s section, taken map[string]string) {

@@ -62,7 +62,7 @@ func TestYAMLExamplesLoad(t *testing.T) {
 }
 
 const (
-	anySchema = "entities:\n  - name: note\n    fields: [{name: id, type: ulid}]\n"
+	anySchema = "entities:\n  - name: note\n    fields: [{name: id, type: ulid}]\n    events: [{name: changed}]\n"
 	anyBoot   = "auth: {anonymous: {}}\ntenants:\n  main:\n    schema: ./schema\n    datastores: {main: {driver: sqlite, path: ./main.db}}\n"
 )
 

@@ -25,6 +25,8 @@ const (
 	SubscriptionNotFound   Code = "subscription_not_found"
 	SubscriptionAmbiguous  Code = "subscription_ambiguous"
 	NoChannel              Code = "no_channel"
+	NoTargetDeclared       Code = "no_target_declared"
+	TargetNotFound         Code = "target_not_found"
 	BadChannel             Code = "bad_channel"
 	BadOps                 Code = "bad_ops"
 	BadHeartbeat           Code = "bad_heartbeat"

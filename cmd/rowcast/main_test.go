@@ -75,7 +75,7 @@ func write(t *testing.T, path, text string) {
 }
 
 func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
-	for _, command := range []string{"", "serve", "check", "token", "tail", "init", "version"} {
+	for _, command := range []string{"", "serve", "check", "token", "tail", "receive", "init", "version"} {
 		t.Run(command, func(t *testing.T) {
 			got := run(t, strings.Fields(command+" --help")...)
 			if got.status != 0 || !strings.Contains(got.stdout, "Examples:\n  ") || got.stderr != "" {
@@ -89,7 +89,7 @@ func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 }
 
 func TestWrongUseIsStatusTwo(t *testing.T) {
-	for _, args := range []string{"unknown", "check --nope", "check extra", "token", "tail", "init", "serve --config"} {
+	for _, args := range []string{"unknown", "check --nope", "check extra", "token", "tail", "receive extra", "init", "serve --config"} {
 		t.Run(args, func(t *testing.T) {
 			got := run(t, strings.Fields(args)...)
 			if got.status != 2 || got.stdout != "" || !strings.Contains(got.stderr, "--help") {

@@ -1,13 +1,16 @@
-// Package admin is what an operator looks at: open streams with their
-// counters, Prometheus metrics, and the probes.
+// Package admin is what an operator looks at and works with: open streams with
+// their counters, the queue of deliveries, Prometheus metrics, and the probes.
 //
-// It promises: an admin sees the streams and the labelled metrics of the own
-// tenant alone; probes need no credential and tell no name; nothing here writes.
-// What is counted is read when it is asked for, through functions the server
-// hands in, so that the parts that count need not know who looks.
+// It promises: an admin sees the streams, the deliveries and the labelled metrics
+// of the own tenant alone, and moves no delivery of another; probes need no
+// credential and tell no name; no secret, no header of a target and no value of a
+// row is in any answer. What is counted is read when it is asked for, through
+// functions the server hands in, so that the parts that count need not know who
+// looks; a scrape asks no datastore.
 //
-// Everything is safe for concurrent use and starts no goroutine. It may import
-// fault, access, store and httpapi.
+// Everything is safe for concurrent use. Only a drain starts goroutines, one a
+// datastore, and waits for them. It may import fault, access, store, transport,
+// outbox and httpapi.
 package admin
 
 import (
@@ -44,6 +47,11 @@ type Config struct {
 	Metrics *Metrics
 	// Streams returns the open subscribers of a tenant.
 	Streams func(tenant string) []Stream
+	// Outboxes returns those of a tenant's datastores, in one order each time; none
+	// where no target is declared. nil: none.
+	Outboxes func(tenant string) []Outbox
+	// DrainTime is how long a drain may keep its caller. Defaults to 30 s.
+	DrainTime time.Duration
 	// Ready returns why the server is not ready; empty when it is. The reasons
 	// are shown to anyone, so they name no tenant and no address.
 	Ready func() []string
@@ -52,12 +60,12 @@ type Config struct {
 // Routes returns the routes for the server's own listener: probes for anyone,
 // the rest for the admin role.
 func Routes(c Config) []httpapi.Route {
-	return []httpapi.Route{
+	return append(deliveryRoutes(c), []httpapi.Route{
 		{Method: http.MethodGet, Pattern: "/healthz", Guard: httpapi.Open, Handler: c.healthz},
 		{Method: http.MethodGet, Pattern: "/readyz", Guard: httpapi.Open, Handler: c.readyz},
 		{Method: http.MethodGet, Pattern: "/metrics", Guard: httpapi.Admin, Handler: c.metrics},
 		{Method: http.MethodGet, Pattern: "/admin/data/streams", Guard: httpapi.Admin, Handler: c.streams},
-	}
+	}...)
 }
 
 // Handler serves the probes and all metrics without asking who calls. It is for
@@ -147,8 +155,14 @@ func (c Config) streams(w http.ResponseWriter, r *http.Request, p *access.Princi
 	return reply(w, map[string]any{"items": items, "total": len(items)})
 }
 
-func reply(w http.ResponseWriter, doc any) error {
+func reply(w http.ResponseWriter, doc any) error { return replyWith(w, http.StatusOK, doc) }
+
+func replyWith(w http.ResponseWriter, status int, doc any) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	return json.NewEncoder(w).Encode(doc)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false) // it is no page, and "&" in an error reads better as such
+	return enc.Encode(doc)
 }

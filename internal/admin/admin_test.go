@@ -21,6 +21,7 @@ import (
 	"github.com/rowcast/rowcast/internal/admin"
 	"github.com/rowcast/rowcast/internal/engine"
 	"github.com/rowcast/rowcast/internal/httpapi"
+	"github.com/rowcast/rowcast/internal/outbox"
 	"github.com/rowcast/rowcast/internal/store"
 	"github.com/rowcast/rowcast/internal/transport"
 )
@@ -57,8 +58,19 @@ func config(reasons *[]string) admin.Config {
 				{
 					Tenant: here, Datastore: "main", Subscribers: 2, Topics: 1, Published: 10, Delivered: 20, Dropped: 3, Replayed: 4,
 					FilterFailures: 5, Lag: 1500 * time.Millisecond, Transports: []transport.Counter{{Transport: "file", Published: 9}},
+					Deliveries: admin.DeliveryReading{
+						Depths: []store.Depth{
+							{Target: "billing", Pending: 10, Claimed: 3, Failed: 1, Blocked: 2, OldestDue: time.Now().Add(-time.Hour)},
+							{Target: "gone", Failed: 7},
+						},
+						Counters: outbox.Counters{Targets: map[string]outbox.Counts{"billing": {Attempted: 10, Delivered: 6, Retried: 3, Failed: 1, LeaseLost: 2}, "idle": {}}},
+						Targets: []outbox.TargetStats{
+							{Target: outbox.Target{Name: "billing"}, InFlight: 3, Breaker: "probing"},
+							{Target: outbox.Target{Name: "idle"}, Breaker: "closed"},
+						},
+					},
 				},
-				{Tenant: there, Datastore: "main", Subscribers: 7},
+				{Tenant: there, Datastore: "main", Subscribers: 7, Deliveries: admin.DeliveryReading{Depths: []store.Depth{{Target: "theirs", Failed: 1}}}},
 			}
 		}),
 		Streams: func(string) []admin.Stream {

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -22,6 +23,7 @@ type unitCollector struct {
 	units      func() []Unit
 	readings   []reading
 	transports []transportReading
+	deliveries deliveryDescs
 }
 
 // transportReading is one metric read off the counters of a transport.
@@ -49,7 +51,7 @@ func newUnitCollector(units func() []Unit) *unitCollector {
 	counter := func(name, help string, of func(Unit) uint64) reading {
 		return reading{describe(name, help), prometheus.CounterValue, func(u Unit) float64 { return float64(of(u)) }}
 	}
-	return &unitCollector{units: units, transports: transportReadings(), readings: []reading{
+	return &unitCollector{units: units, transports: transportReadings(), deliveries: newDeliveryDescs(), readings: []reading{
 		gauge("rowcast_subscribers", "Streams open now.", func(u Unit) float64 { return float64(u.Subscribers) }),
 		gauge("rowcast_topics", "Topics and channels that somebody listens to now.", func(u Unit) float64 { return float64(u.Topics) }),
 		gauge("rowcast_log_lag_seconds", "Age of the oldest committed event that was not handed on yet; 0 when none waits.",
@@ -80,11 +82,16 @@ func (c *unitCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, r := range c.transports {
 		out <- r.desc
 	}
+	for _, desc := range c.deliveries.all() {
+		out <- desc
+	}
 }
 
 // Collect implements prometheus.Collector.
 func (c *unitCollector) Collect(out chan<- prometheus.Metric) {
+	now := time.Now()
 	for _, u := range c.units() {
+		c.deliveries.collect(out, u, now)
 		for _, r := range c.readings {
 			out <- prometheus.MustNewConstMetric(r.desc, r.kind, r.of(u), u.Tenant, u.Datastore)
 		}

@@ -28,6 +28,7 @@ type Unit struct {
 	Held              time.Duration // for how long a transaction has held up the change log
 	Holder            int32         // the database's process that does
 	Transports        []transport.Counter
+	Deliveries        DeliveryReading // zero where no target is declared
 }
 
 // Metrics is the registry of one server. Each server has its own, so that two

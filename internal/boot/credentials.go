@@ -129,8 +129,7 @@ func (l *loader) roles(m document.Map) []string {
 
 func (l *loader) readCookie(m document.Map) {
 	l.doc.Auth.Cookie = m.Text("cookie", defaultCookie)
-	notToken := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r) }
-	if strings.ContainsFunc(l.doc.Auth.Cookie, notToken) {
+	if l.doc.Auth.Cookie != "" && !isToken(l.doc.Auth.Cookie) {
 		l.refusals.Add(m.Get("cookie").Refusal(`not a cookie's name; use letters, digits, - and _, or "" for no cookie`))
 	}
 }

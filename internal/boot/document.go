@@ -12,7 +12,7 @@
 //
 // A Document is not changed after Load and is safe for concurrent use. Load
 // touches no database and no network. The package may import value, document,
-// schema, predicate, script, access and auth.
+// schema, predicate, script, access, auth and webhook.
 package boot
 
 import (
@@ -27,19 +27,20 @@ import (
 
 // Document is a boot document that may be served.
 type Document struct {
-	File     string // as given to Load
-	Listen   string // HOST:PORT; port 0 is any. Defaults to 127.0.0.1:8080
-	TLS      TLS
-	Dev      bool // prints tokens and links at start. Defaults to false
-	Log      Log
-	Auth     auth.Config // what the document says of it; clock, client and logger are the caller's
-	Tenants  []Tenant    // in declared order, at least one
-	Events   Events
-	Realtime *schema.Realtime // what holds for the channels of every entity that does not say otherwise; nil: absent, and an entity must opt in
-	Limits   Limits
-	CORS     CORS
-	Admin    Admin
-	Warnings document.Refusals // what is worth saying and no reason to refuse
+	File      string // as given to Load
+	Listen    string // HOST:PORT; port 0 is any. Defaults to 127.0.0.1:8080
+	TLS       TLS
+	Dev       bool // prints tokens and links at start. Defaults to false
+	Log       Log
+	Auth      auth.Config // what the document says of it; clock, client and logger are the caller's
+	Tenants   []Tenant    // in declared order, at least one
+	Events    Events
+	Scheduler Scheduler
+	Realtime  *schema.Realtime // what holds for the channels of every entity that does not say otherwise; nil: absent, and an entity must opt in
+	Limits    Limits
+	CORS      CORS
+	Admin     Admin
+	Warnings  document.Refusals // what is worth saying and no reason to refuse
 }
 
 // TLS names the files of a certificate and its key. Defaults to neither: plain HTTP.
@@ -72,9 +73,18 @@ type Datastore struct {
 	Pos       document.Pos
 }
 
-// Events says how long changes can be resumed from.
+// Events says how long changes can be resumed from, and where they are delivered.
 type Events struct {
 	Retention time.Duration // of the change log. Defaults to 24 hours
+	Targets   []Target      // in declared order; of every tenant and datastore. Defaults to none
+}
+
+// Scheduler says how often what has no other occasion is looked at.
+type Scheduler struct{ Outbox Outbox }
+
+// Outbox is the slot of the delivery queue.
+type Outbox struct {
+	Every time.Duration // Defaults to 10 s
 }
 
 // Limits bound what one request, one principal and the process may take.

@@ -7,17 +7,12 @@ import "github.com/rowcast/rowcast/internal/document"
 var (
 	rootShape = document.Shape{
 		What: "the boot document",
-		Keys: []string{"listen", "tls", "dev", "log", "auth", "tenants", "events", "realtime", "limits", "cors", "admin"},
-		Refused: map[string]string{
-			"scheduler": "scheduler is not served by this version, which has no delivery queue; remove the key",
-		},
+		Keys: []string{"listen", "tls", "dev", "log", "auth", "tenants", "events", "scheduler", "realtime", "limits", "cors", "admin"},
 	}
-	eventsShape = document.Shape{
-		What: "events",
-		Keys: []string{"retention"},
-		Refused: map[string]string{
-			"targets": "events.targets is not served by this version, which delivers no webhooks; remove the key",
-		},
+	eventsShape = document.Shape{What: "events", Keys: []string{"retention", "targets"}}
+	targetShape = document.Shape{
+		What: "a target",
+		Keys: []string{"url", "secret", "timeout", "topics", "as", "order", "maxinflight", "headers", "ca"},
 	}
 	// anyDatastoreShape finds the driver, which decides what the other keys are.
 	anyDatastoreShape = document.Shape{What: "a datastore", Keys: []string{"driver", "path", "url", "listenurl", "namespace", "maxconns"}}

@@ -10,7 +10,7 @@ import (
 )
 
 // secretKeys are the keys whose values no refusal may show.
-var secretKeys = []string{"secret", "key", "url", "listenurl"}
+var secretKeys = []string{"secret", "key", "url", "listenurl", "headers"}
 
 // Load reads the boot document at path and everything it names. env looks up
 // the environment (os.LookupEnv). Where anything is refused, the Document is nil
@@ -95,6 +95,7 @@ func (l *loader) read(root *document.Node) {
 	l.readAuth(m.Need("auth", "say who may call: jwt, keys or anonymous"))
 	l.readTenants(tenants)
 	l.readEvents(m.Get("events"))
+	l.readScheduler(m.Get("scheduler"))
 	l.readRealtime(m.Get("realtime"))
 	l.readLimits(m.Get("limits"))
 	l.readCORS(m.Get("cors"))

@@ -95,6 +95,9 @@ func TestLeastDocumentHasTheDocumentedDefaults(t *testing.T) {
 	if diff := cmp.Diff(wantLimits, doc.Limits); diff != "" {
 		t.Error(diff)
 	}
+	if len(doc.Events.Targets) != 0 || doc.Scheduler.Outbox.Every != 10*time.Second {
+		t.Errorf("targets %v, scheduler %v", doc.Events.Targets, doc.Scheduler)
+	}
 	if doc.Events.Retention != 24*time.Hour || doc.Admin != (boot.Admin{Role: "admin"}) || len(doc.CORS.Origins) != 0 {
 		t.Errorf("events %v, admin %v, cors %v", doc.Events, doc.Admin, doc.CORS)
 	}
@@ -130,6 +133,7 @@ tenants:
       spare: {driver: sqlite, path: ./data/spare.db}
 events:
   retention: 90m
+scheduler: {outbox: {every: 30s}}
 limits: {body: 64KiB, rows: 5, query: 100ms, streamsperprincipal: 7, streams: "${STREAMS}"}
 cors: {origins: ["https://app.example", "http://localhost:5173"]}
 admin: {role: operator, listen: "127.0.0.1:9090"}
@@ -151,7 +155,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			Anonymous: &auth.Anonymous{Roles: []string{"public"}, Tenant: "acme:test:shop:t1"},
 			Tenants:   []string{"acme:test:shop:t1", "acme:test:shop:t2"},
 		},
-		Events: boot.Events{Retention: 90 * time.Minute},
+		Events: boot.Events{Retention: 90 * time.Minute}, Scheduler: boot.Scheduler{Outbox: boot.Outbox{Every: 30 * time.Second}},
 		Limits: boot.Limits{Body: 64 << 10, Rows: 5, Query: 100 * time.Millisecond, StreamsPerPrincipal: 7, Streams: 8},
 		CORS:   boot.CORS{Origins: []string{"https://app.example", "http://localhost:5173"}},
 		Admin:  boot.Admin{Role: "operator", Listen: "127.0.0.1:9090"},
@@ -226,6 +230,7 @@ func TestAllRefusalsOfAllFilesTogether(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	f.Add(valid)
 	f.Add(everything)
+	f.Add(deliveries)
 	dir := f.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "schema.yaml"), []byte(noteSchema), 0o600); err != nil {
 		f.Fatal(err)
@@ -238,6 +243,11 @@ func FuzzLoad(f *testing.F) {
 		}
 		if doc == nil {
 			return
+		}
+		for _, target := range doc.Events.Targets {
+			if target.URL == "" || len(target.Secrets) == 0 || len(target.Topics) == 0 || target.Timeout <= 0 || target.MaxInFlight < 1 {
+				t.Errorf("loaded, but target %s cannot work: %+v", target.Name, target)
+			}
 		}
 		if _, err := auth.New(doc.Auth); err != nil {
 			t.Errorf("loaded, but auth refuses: %v", err)

@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -29,16 +31,55 @@ func onPostgres(keys string) string {
 
 const jwtLine = `jwt: [{secret: "0123456789abcdef0123456789abcdef"}]`
 
+// refusal is a document, and why it is refused.
+type refusal struct {
+	name, document string
+	want           []string // of each line in order: its place (in rowcast.yaml; it may be left out), and a part of its message
+}
+
+// placed is what begins with a place.
+var placed = regexp.MustCompile(`^(schema\.yaml:)?[0-9]+:[0-9]+: `)
+
+// refuses holds each document, beside further files, to its refusals.
+func refuses(t *testing.T, files map[string]string, cases []refusal) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			all := maps.Clone(files)
+			if all == nil {
+				all = map[string]string{}
+			}
+			all["rowcast.yaml"] = c.document
+			dir := folder(t, all)
+			doc, refusals := load(dir, map[string]string{"EMPTY": ""})
+			if doc != nil {
+				t.Error("accepted")
+			}
+			if len(refusals) != len(c.want) {
+				t.Fatalf("%d refusals, want %d:\n%s", len(refusals), len(c.want), lines(t, dir, refusals))
+			}
+			for i, want := range c.want {
+				place, text, _ := strings.Cut(want, ": ")
+				switch {
+				case !placed.MatchString(want):
+					place, text = "rowcast.yaml:", want
+				case !strings.HasPrefix(want, "schema.yaml:"):
+					place = "rowcast.yaml:" + place + ": "
+				}
+				if got := lines(t, dir, refusals[i:i+1]); !strings.HasPrefix(got, place) || !strings.Contains(got, text) {
+					t.Errorf("got %s want %s", got, want)
+				}
+			}
+		})
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	second := valid + "  t2:\n    schema: schema.yaml\n    datastores: {main: {driver: sqlite, path: data/t2.db}}\n"
-	cases := []struct {
-		name, document string
-		want           []string // of each line in order: its place (in rowcast.yaml), and a part of its message
-	}{
+	refuses(t, nil, []refusal{
 		{"empty", "", []string{"1:1: tenants is missing", "1:1: auth is missing"}},
 		{"no mapping", "[a]", []string{"1:1: the boot document must be a mapping"}},
 		{"unknown key", with("lisen: a"), []string{`1:1: unknown key "lisen" in the boot document; did you mean "listen"?`}},
-		{"key of a later version", with("scheduler: {outbox: {every: 10s}}"), []string{"1:1: scheduler is not served by this version"}},
 		{"realtime: true", with("realtime: true"), []string{"1:11: realtime is neither a mapping nor false"}},
 		{"realtime: false", with("realtime: false"), []string{"1:11: realtime: false turns nothing off that an entity turns on"}},
 		{"realtime empty", with("realtime:"), []string{"1:1: realtime is neither a mapping nor false"}},
@@ -48,7 +89,6 @@ func TestRefusals(t *testing.T) {
 		{"left as a default", with("realtime: {events: {left: true}}"), []string{"1:21: left is no event to turn on or off"}},
 		{"fields of an entity as defaults", with("realtime: {subscribablefields: [id], filterable: true}"), []string{"1:12: subscribablefields names fields of one entity", "1:38: filterable speaks of the fields of one entity"}},
 		{"realtime of another library", with("realtime: {enabled: true, onpublisherror: x}"), []string{"1:12: enabled is no key of realtime", "1:27: onpublisherror is a function and belongs to the Go API"}},
-		{"targets", with("events: {targets: {}}"), []string{"1:10: events.targets is not served by this version"}},
 		{"key given twice", with("dev: false\ndev: true"), []string{`2:1: key "dev" given twice`}},
 
 		{"listen without a port", with("listen: localhost"), []string{"1:9: not an address"}},
@@ -131,28 +171,7 @@ func TestRefusals(t *testing.T) {
 		{"an unclosed reference", with(`listen: "${NOWHERE"`), []string{"1:9: ${ does not begin ${NAME}"}},
 		{"a reference to no name", with(`listen: "${a b}"`), []string{"1:9: ${ does not begin ${NAME}"}},
 		{"a secret that is not set is one refusal", instead(secret, "${NOWHERE}"), []string{"2:18: the environment has no NOWHERE"}},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			dir := folder(t, map[string]string{"rowcast.yaml": c.document})
-			doc, refusals := load(dir, map[string]string{"EMPTY": ""})
-			if doc != nil {
-				t.Error("accepted")
-			}
-			if len(refusals) != len(c.want) {
-				t.Fatalf("%d refusals, want %d:\n%s", len(refusals), len(c.want), lines(t, dir, refusals))
-			}
-			for i, want := range c.want {
-				if !strings.HasPrefix(want, "schema.yaml:") {
-					want = "rowcast.yaml:" + want
-				}
-				place, text, _ := strings.Cut(want, ": ")
-				if got := lines(t, dir, refusals[i:i+1]); !strings.HasPrefix(got, place+": ") || !strings.Contains(got, text) {
-					t.Errorf("got %s want %s", got, want)
-				}
-			}
-		})
-	}
+	})
 }
 
 func TestNoRefusalShowsASecret(t *testing.T) {

@@ -75,18 +75,6 @@ func (l *loader) readLog(node *document.Node) {
 	}
 }
 
-// The longest time that a log is kept: what a sequence of a busy server fills
-// in a year is still read by number in no time.
-const maxRetention = 366 * 24 * time.Hour
-
-func (l *loader) readEvents(node *document.Node) {
-	m := node.Map(&l.refusals, eventsShape)
-	l.doc.Events.Retention = 24 * time.Hour
-	if d, ok := m.Get("retention").Duration(&l.refusals, time.Second, maxRetention); ok {
-		l.doc.Events.Retention = d
-	}
-}
-
 func (l *loader) readLimits(node *document.Node) {
 	m := node.Map(&l.refusals, document.Shape{What: "limits", Keys: []string{"body", "rows", "query", "streamsperprincipal", "streams"}})
 	limits := Limits{Body: 1 << 20, Rows: 10_000, Query: 5 * time.Second, StreamsPerPrincipal: 100, Streams: 50_000}

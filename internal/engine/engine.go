@@ -3,7 +3,7 @@
 //
 // It guarantees that no row and no part of one leaves without a Grant, that no
 // write leaves a row which the writer's own rules refuse, and that a change and
-// its log rows are one transaction: both are there or neither is. Filters,
+// its log rows and deliveries are one transaction: all are there or none is. Filters,
 // order, conflicts and preconditions tell a caller nothing that a read would not.
 //
 // An Engine and everything it hands out are safe for concurrent use; it needs no
@@ -36,6 +36,8 @@ type Config struct {
 	Policies map[string]*access.Policy // by entity; only entities of this datastore
 	Realtime *schema.Realtime          // the boot document's defaults for channels; nil: none
 	Handlers []Handler                 // operations in Go; only of entities of this datastore
+	Targets  []Target                  // where events are delivered
+	Outbox   Outbox                    // sends them; nil where there are no targets
 	Store    store.Store
 	Now      func() time.Time // defaults to time.Now
 	NewID    func() string    // event and row ULIDs; strictly increasing in a process
@@ -55,10 +57,13 @@ type Engine struct {
 }
 
 // New compiles conditions and prepares an Engine. What the schema gets wrong is
-// a document.Refusals; any other error is a Config without NewID or Secret.
+// a document.Refusals; any other error is a Config that lacks something.
 func New(c Config) (*Engine, error) {
 	if c.NewID == nil || c.Store == nil || c.Model == nil {
 		return nil, errors.New("engine: Config needs Model, Store and NewID")
+	}
+	if len(c.Targets) > 0 && c.Outbox == nil {
+		return nil, errors.New("engine: Config with Targets needs an Outbox")
 	}
 	sealer, err := newSealer(c.Secret)
 	if err != nil {
@@ -88,6 +93,9 @@ func (e *Engine) compile() error {
 		refusals = append(refusals, refused...)
 		e.entities = append(e.entities, s)
 		e.byName[s.Name] = ent
+		for i := range ent.publishers {
+			e.addRoutes(ent, &ent.publishers[i])
+		}
 	}
 	refusals.Sort()
 	if err := refusals.Err(); err != nil {

@@ -17,6 +17,8 @@ type publisher struct {
 	*schema.Publisher
 	condition *script.Program // nil: every change
 	guard     []int           // fields whose cells the log keeps for this topic
+	routes    []route         // to the targets that want it; nil: none does
+	views     int             // how many bodies one event may need
 }
 
 func compilePublisher(m *schema.Model, policy *access.Policy, p *schema.Publisher) (publisher, document.Refusals) {
@@ -98,7 +100,11 @@ func (w *writing) publish(ent *entity, g *access.Grant, c *change) error {
 		if !told {
 			continue
 		}
-		w.log = append(w.log, w.logRow(ent, p.Topic, p.guard, g, c))
+		row := w.logRow(ent, p.Topic, p.guard, g, c)
+		w.log = append(w.log, row)
+		if p.routes != nil {
+			w.wanted = append(w.wanted, wanted{ent, p, c, row})
+		}
 	}
 	w.channelRow(ent, g, c)
 	return nil

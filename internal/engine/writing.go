@@ -19,6 +19,8 @@ type writing struct {
 	now    time.Time
 	log    []*store.LogRow
 	left   map[rowKey]store.Row // nil: no row is written twice
+	wanted []wanted             // what targets want of log
+	queue  []*store.Delivery
 }
 
 // rowKey names a row of the datastore.
@@ -33,16 +35,28 @@ func (e *Engine) write(ctx context.Context, alone bool, fn func(w *writing) erro
 // work is write for who needs the writer's own context, which ends with the
 // transaction's time.
 func (e *Engine) work(ctx context.Context, alone bool, fn func(ctx context.Context, w *writing) error) error {
-	return asFault(e.config.Store.Write(ctx, store.Work{Alone: alone, Deadline: e.config.MaxWork, Run: func(ctx context.Context, tx store.Tx) error {
-		w := &writing{engine: e, tx: tx, now: e.now()}
-		if err := fn(ctx, w); err != nil {
+	var last *writing
+	err := e.config.Store.Write(ctx, store.Work{Alone: alone, Deadline: e.config.MaxWork, Run: func(ctx context.Context, tx store.Tx) error {
+		last.drop(false)
+		last = &writing{engine: e, tx: tx, now: e.now()}
+		if err := fn(ctx, last); err != nil {
 			return err
 		}
-		if len(w.log) == 0 {
-			return nil
-		}
-		return tx.Append(w.log...)
-	}}))
+		return last.record()
+	}})
+	last.handOver(err)
+	return asFault(err)
+}
+
+// record writes down what is to be delivered and, last, what happened.
+func (w *writing) record() error {
+	if len(w.log) == 0 {
+		return nil
+	}
+	if err := w.enqueue(); err != nil {
+		return err
+	}
+	return w.tx.Append(w.log...)
 }
 
 // one is write for what has one outcome; there is none where the commit failed.

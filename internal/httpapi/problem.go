@@ -45,6 +45,8 @@ var kinds = map[fault.Code]kind{
 	fault.SubscriptionNotFound:   {http.StatusNotFound, "No such subscription"},
 	fault.SubscriptionAmbiguous:  {http.StatusBadRequest, "Name one of the subscriptions"},
 	fault.NoChannel:              {http.StatusNotFound, "The entity has no channels"},
+	fault.NoTargetDeclared:       {http.StatusConflict, "No target is declared"},
+	fault.TargetNotFound:         {http.StatusNotFound, "No such target"},
 	fault.BadChannel:             {http.StatusBadRequest, "Bad channel parameter"},
 	fault.BadOps:                 {http.StatusBadRequest, "Bad ops parameter"},
 	fault.BadHeartbeat:           {http.StatusBadRequest, "Bad heartbeat parameter"},

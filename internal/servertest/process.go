@@ -13,24 +13,35 @@ import (
 	"time"
 )
 
-// binary builds the rowcast command once a test process.
-var binary = sync.OnceValues(func() (string, error) {
+// The rowcast command is built once a test process, and once more where it has to
+// have failpoints.
+var (
+	binary = sync.OnceValues(func() (string, error) { return build("") })
+	mortal = sync.OnceValues(func() (string, error) { return build("failpoint") })
+)
+
+func build(tags string) (string, error) {
 	dir, err := os.MkdirTemp("", "rowcast-binary-")
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, "rowcast")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/rowcast/rowcast/cmd/rowcast").CombinedOutput()
+	out, err := exec.Command("go", "build", "-tags", tags, "-o", path, "github.com/rowcast/rowcast/cmd/rowcast").CombinedOutput()
 	if err != nil {
 		return "", &exec.Error{Name: string(out), Err: err}
 	}
 	return path, nil
-})
+}
 
 // Binary returns the path of the rowcast command, built from this tree.
 func Binary(t testing.TB) string {
 	t.Helper()
-	path, err := binary()
+	return built(t, binary)
+}
+
+func built(t testing.TB, build func() (string, error)) string {
+	t.Helper()
+	path, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +73,7 @@ func Command(t testing.TB, o Options, args ...string) (stdout, stderr string, st
 
 func (s *Server) startProcess() {
 	s.t.Helper()
-	cmd := exec.Command(Binary(s.t), "serve", "--config", filepath.Join(s.Dir, "rowcast.yaml"))
-	cmd.Dir = s.Dir
+	cmd := s.command()
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		s.t.Fatal(err)
@@ -85,24 +95,41 @@ func (s *Server) startProcess() {
 			break
 		}
 	}
-	if s.URL == "" {
-		_ = cmd.Wait()
-		said, _ := os.ReadFile(filepath.Join(s.Dir, "server.log"))
-		s.t.Fatalf("the server ended before it was ready:\n%s", said)
-	}
 	drained := make(chan struct{})
+	s.drained = drained
+	if s.URL == "" {
+		close(drained)
+		s.endedEarly()
+		return
+	}
 	go func() {
 		defer close(drained)
 		for lines.Scan() { // a full pipe would stop the server
 		}
 	}()
-	s.drained = drained
+}
+
+// command is how the process is started: with the failpoint once.
+func (s *Server) command() *exec.Cmd {
+	s.t.Helper()
+	build := binary
+	if s.options.Failpoint != "" {
+		build = mortal
+	}
+	cmd := exec.Command(built(s.t, build), "serve", "--config", filepath.Join(s.Dir, "rowcast.yaml"))
+	cmd.Dir = s.Dir
+	if s.options.Failpoint != "" {
+		cmd.Env = append(os.Environ(), failpointVariable+"="+s.options.Failpoint)
+		s.doomed, s.options.Failpoint = true, ""
+	}
+	return cmd
 }
 
 // Kill ends a process as kill -9 does.
 func (s *Server) Kill() {
 	s.t.Helper()
 	_ = s.cmd.Process.Kill()
+	s.doomed = false
 	_ = s.wait() // it says no more than that it was killed
 }
 
@@ -114,7 +141,9 @@ func (s *Server) stopProcess() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	timer := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
 	defer timer.Stop()
-	if err := s.wait(); err != nil {
+	doomed := s.doomed
+	s.doomed = false
+	if err := s.wait(); err != nil && !doomed {
 		said, _ := os.ReadFile(filepath.Join(s.Dir, "server.log"))
 		s.t.Errorf("SIGTERM ended the server with %v:\n%s", err, said)
 	}

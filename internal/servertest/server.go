@@ -4,7 +4,7 @@
 // that keeps bytes as they came.
 //
 // A Server stops at the end of its test and proves that nothing of it is left.
-// It imports the root package, client and internal/pgtest alone.
+// It imports the root package, client, webhook and internal/pgtest alone.
 package servertest
 
 import (
@@ -35,6 +35,14 @@ type Options struct {
 	Schema string // YAML of schema/schema.yaml
 	// Boot is YAML put below the usual boot document: further top-level keys.
 	Boot string
+	// Targets are YAML put below events.targets, a target each: see Receiver.Target.
+	Targets []string
+	// Events is YAML put below events:, indented by two. Where there are Targets or
+	// this, Boot has no events.
+	Events string
+	// Failpoint is where a process kills itself at its first Start, as NAME:N (see
+	// package failpoint): its binary is then one that can. Server.Died waits for it.
+	Failpoint string
 	// Auth is YAML put below auth:, indented by two.
 	Auth string
 	// Tenants maps further tenants to the YAML of their schemas.
@@ -66,6 +74,7 @@ type Server struct {
 	done    chan error
 
 	process bool
+	doomed  bool // it kills itself
 	cmd     *exec.Cmd
 	drained <-chan struct{} // closed when all that the process printed is read
 }
@@ -158,6 +167,12 @@ func (s *Server) Restart() {
 // Rewrite replaces the schema; it is served from the next Start on.
 func (s *Server) Rewrite(schema string) { s.write("schema/schema.yaml", schema) }
 
+// Retarget replaces the targets; they are served from the next Start on.
+func (s *Server) Retarget(targets ...string) {
+	s.options.Targets = targets
+	s.write("rowcast.yaml", s.boot())
+}
+
 func (s *Server) write(name, text string) {
 	s.t.Helper()
 	path := filepath.Join(s.Dir, name)
@@ -186,6 +201,12 @@ func (s *Server) boot() string {
 		file := strings.NewReplacer(":", "_", "/", "_").Replace(name)
 		s.write("schema-"+file+"/schema.yaml", schema)
 		tenant(name, "schema-"+file, file)
+	}
+	if len(s.options.Targets) > 0 || s.options.Events != "" {
+		b.WriteString("events:\n" + s.options.Events)
+	}
+	if len(s.options.Targets) > 0 {
+		b.WriteString("  targets:\n    " + strings.Join(s.options.Targets, "\n    ") + "\n")
 	}
 	b.WriteString(s.options.Boot)
 	return b.String()

@@ -41,6 +41,8 @@ type Store interface {
 	// the same transaction; likewise idempotency records older than 24 hours. It
 	// reports whether more remain.
 	Prune(ctx context.Context, before time.Time, limit int) (more bool, err error)
+	// Queue is the datastore's delivery queue.
+	Queue() Queue
 	// Ping reports whether the datastore can be reached.
 	Ping(ctx context.Context) error
 	// Close finishes what is queued and releases everything.
@@ -107,6 +109,9 @@ type Tx interface {
 	Delete(e *schema.Entity, id value.Value) error
 	// Append writes log rows, in order, and sets their Seq.
 	Append(rows ...*LogRow) error
+	// Enqueue puts deliveries into the queue, in order: Pending and due at once, or
+	// Claimed, in their first epoch, where they name an Owner. Where they cannot be written the work fails.
+	Enqueue(deliveries ...*Delivery) error
 	// Recall returns the record kept under (principal, key) in the last 24 hours.
 	Recall(principal, key string) (*Record, error) // nil: none
 	// Remember keeps a record. *ConflictError where one is there.

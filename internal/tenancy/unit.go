@@ -1,5 +1,5 @@
 // Package tenancy holds the units: one tenant in one datastore, with its
-// engine, tail, hub and streams, and all their goroutines.
+// engine, tail, hub, streams and relay of deliveries, and all their goroutines.
 //
 // Open prepares a unit, Run is its life, and when Run has returned nothing of
 // it is left: no goroutine, no connection, no file. A write of one unit cannot
@@ -20,6 +20,7 @@ import (
 	"github.com/rowcast/rowcast/internal/access"
 	"github.com/rowcast/rowcast/internal/engine"
 	"github.com/rowcast/rowcast/internal/hub"
+	"github.com/rowcast/rowcast/internal/outbox"
 	"github.com/rowcast/rowcast/internal/store"
 	"github.com/rowcast/rowcast/internal/stream"
 	"github.com/rowcast/rowcast/internal/tail"
@@ -40,6 +41,10 @@ type Config struct {
 	// not take.
 	Transports     []transport.Transport
 	OnPublishError func(transport string, e event.ChannelEvent, err error)
+	// Targets are where events are delivered, in declared order; none: nothing is
+	// queued and no relay runs.
+	Targets []Target
+	Every   time.Duration // the slot of the delivery queue; defaults to 10 s
 	// Driver opens the datastore and ties it to the tail: commits are offered to
 	// it in order (Tail.Offer), or it is told what to expect and when to look
 	// (Tail.Expect, Tail.Look).
@@ -62,6 +67,7 @@ type Unit struct {
 	Hub     *hub.Hub
 	Streams *stream.Server
 	Outlet  *transport.Outlet
+	Outbox  *outbox.Relay // nil where no target is declared
 	health  health
 }
 
@@ -148,9 +154,10 @@ func (u *Unit) prepare(ctx context.Context, entities []*schema.Entity) error {
 	if err != nil {
 		return err
 	}
+	u.openOutbox()
 	u.Engine, err = engine.New(engine.Config{
 		Tenant: u.config.Tenant, Origin: u.config.Origin, Model: u.config.Model, Policies: u.config.policies(entities), Realtime: u.config.Realtime, Handlers: u.config.Handlers, Store: u.store,
-		Now: u.config.Now, NewID: u.config.IDs.Next, Secret: cursors,
+		Targets: u.config.wanted(), Outbox: u.outbox(), Now: u.config.Now, NewID: u.config.IDs.Next, Secret: cursors,
 		MaxRows: u.config.MaxRows, MaxQuery: u.config.MaxQuery, Logger: u.config.Logger,
 	})
 	if err != nil {
@@ -192,6 +199,9 @@ func (u *Unit) Run(ctx context.Context) error {
 	group.Go(func() error { return u.Hub.Run(running) })
 	group.Go(func() error { return u.prune(running) })
 	group.Go(func() error { return u.watch(running) })
+	if u.Outbox != nil {
+		group.Go(func() error { return u.Outbox.Run(running) })
+	}
 	// Transports go on until the tail has handed on its last.
 	publishing, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()

@@ -25,6 +25,8 @@ var programs = []need{
 	{"pgbouncer", "PgBouncer", []string{"pgbouncer", "/usr/sbin/pgbouncer"}},
 	{"nginx", "nginx", []string{"nginx", "/usr/sbin/nginx"}},
 	{"caddy", "Caddy", []string{"caddy"}},
+	{"nodejs", "Node.js 18 or newer", []string{"node", "nodejs"}},
+	{"python3", "Python 3", []string{"python3"}},
 }
 
 // machine is where the programs have to be.

@@ -35,7 +35,7 @@ func bare(t *testing.T, failures int, programs ...string) (m machine, calls *[]s
 			return errors.New("the mirror does not answer")
 		}
 		where := map[string]string{
-			"postgresql": "usr/lib/postgresql/15/bin/postgres", "chromium": "bin/chromium", "pgbouncer": "usr/sbin/pgbouncer", "nginx": "usr/sbin/nginx", "caddy": "bin/caddy",
+			"postgresql": "usr/lib/postgresql/15/bin/postgres", "chromium": "bin/chromium", "pgbouncer": "usr/sbin/pgbouncer", "nginx": "usr/sbin/nginx", "caddy": "bin/caddy", "nodejs": "bin/node", "python3": "bin/python3",
 		}
 		for _, name := range args {
 			if path, known := where[name]; known {
@@ -53,11 +53,11 @@ func TestOnlyWhatIsMissingIsInstalledInOneCall(t *testing.T) {
 		failures int
 		want     []string
 	}{
-		"all is there":        {[]string{"usr/lib/postgresql/17/bin/postgres", "bin/google-chrome", "bin/pgbouncer", "bin/nginx", "bin/caddy"}, 0, nil},
-		"nothing is there":    {nil, 0, []string{"update", "install", "postgresql", "chromium", "pgbouncer", "nginx", "caddy"}},
-		"one is missing":      {[]string{"bin/postgres", "bin/chromium", "usr/sbin/nginx", "bin/caddy"}, 0, []string{"update", "install", "pgbouncer"}},
-		"one is too old":      {[]string{"usr/lib/postgresql/14/bin/postgres", "bin/chromium", "bin/pgbouncer", "bin/nginx", "bin/caddy"}, 0, []string{"update", "install", "postgresql"}},
-		"the network falters": {[]string{"bin/postgres", "bin/chromium", "bin/nginx", "bin/caddy"}, 1, []string{"update", "install", "update", "install", "pgbouncer"}},
+		"all is there":        {[]string{"usr/lib/postgresql/17/bin/postgres", "bin/google-chrome", "bin/pgbouncer", "bin/nginx", "bin/caddy", "bin/node", "bin/python3"}, 0, nil},
+		"nothing is there":    {nil, 0, []string{"update", "install", "postgresql", "chromium", "pgbouncer", "nginx", "caddy", "nodejs", "python3"}},
+		"one is missing":      {[]string{"bin/postgres", "bin/chromium", "usr/sbin/nginx", "bin/caddy", "bin/node", "bin/python3"}, 0, []string{"update", "install", "pgbouncer"}},
+		"one is too old":      {[]string{"usr/lib/postgresql/14/bin/postgres", "bin/chromium", "bin/pgbouncer", "bin/nginx", "bin/caddy", "bin/node", "bin/python3"}, 0, []string{"update", "install", "postgresql"}},
+		"the network falters": {[]string{"bin/postgres", "bin/chromium", "bin/nginx", "bin/caddy", "bin/node", "bin/python3"}, 1, []string{"update", "install", "update", "install", "pgbouncer"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, calls := bare(t, c.failures, c.have...)
@@ -77,7 +77,7 @@ func TestWhereItCannotInstallItSaysWhatTo(t *testing.T) {
 		"the mirror is gone for good": {true, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, calls := bare(t, 2, "bin/postgres", "bin/nginx", "bin/caddy")
+			m, calls := bare(t, 2, "bin/postgres", "bin/nginx", "bin/caddy", "bin/node", "bin/python3")
 			m.may = c.may
 			err := m.supply(t.Context())
 			if err == nil || !strings.Contains(err.Error(), "no Chromium or Google Chrome, no PgBouncer") || !strings.Contains(err.Error(), "--no-install-recommends chromium pgbouncer)") {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -54,5 +56,24 @@ func TestAFuzzThatFitsNothingFails(t *testing.T) {
 	checkout(t, map[string]string{"go.mod": "module x\n"})
 	if err := run(t.Context(), []string{"--only", "fuzz", "--fuzz", "none"}, io.Discard, io.Discard); err == nil {
 		t.Error("nothing was fuzzed, and that passed")
+	}
+}
+
+func TestEachLineOfAFuzzRunNamesItsTarget(t *testing.T) {
+	var out strings.Builder
+	var printing sync.Mutex
+	v := &verdict{to: &labelled{&printing, &out, "FuzzA"}}
+	for _, text := range []string{"one\ntw", "o\n", "--- FAIL: FuzzA (1s)\n    got 1\nFAIL\n"} {
+		if _, err := v.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	failed := errors.New("exit status 1")
+	if err := v.judge(failed); !errors.Is(err, failed) { 
+		t.Errorf("got %v", err)
+	}
+	want := "FuzzA: one\nFuzzA: two\nFuzzA: --- FAIL: FuzzA (1s)\nFuzzA:     got 1\nFuzzA: FAIL\n"
+	if out.String() != want {
+		t.Errorf("\n got %q\nwant %q", out.String(), want)
 	}
 }

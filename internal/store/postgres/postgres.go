@@ -120,6 +120,8 @@ type Store struct {
 	sql     statements
 	barrier barrier
 	turns   chan struct{} // a place for each work that runs
+	errands chan struct{} // a place for each call of the queue that runs
+	lanes   lanes         // of the queue
 	channel string        // others listen to
 	plans   sync.Map      // *schema.Entity -> *plan
 	names   atomic.Pointer[map[string]*plan]
@@ -151,7 +153,7 @@ func (c *Cluster) Open(ctx context.Context, config Config) (*Store, error) {
 	}
 	s := &Store{
 		config: config, db: db, channel: channel(config.Namespace), ns: quote(config.Namespace) + ".",
-		turns: make(chan struct{}, max(1, config.MaxConns*3/4)),
+		turns: make(chan struct{}, max(1, config.MaxConns*3/4)), errands: make(chan struct{}, max(1, config.MaxConns/5)),
 	}
 	s.sql = newStatements(s.ns)
 	s.names.Store(&map[string]*plan{})

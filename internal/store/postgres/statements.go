@@ -16,6 +16,8 @@ type statements struct {
 	recall, remember, lockKey                 string
 	secret, keepSecret                        string
 	refill, written                           string
+
+	queue queueStatements
 }
 
 // logSelect hides its number and its limit in subqueries. The planner, which
@@ -59,6 +61,7 @@ func newStatements(ns string) statements {
 		secret:     "SELECT secret FROM " + secrets + " WHERE name = $1",
 		keepSecret: "INSERT INTO " + secrets + " (name, secret) VALUES ($1, $2) ON CONFLICT DO NOTHING",
 		refill:     "SELECT l.seq FROM " + log + " l JOIN unnest($1::bigint[], $2::bigint[]) AS g(lo, hi) ON l.seq BETWEEN g.lo AND g.hi",
+		queue:      newQueueStatements(ns),
 		written:    "SELECT EXISTS (SELECT 1 FROM " + log + " WHERE event_id = $1)",
 	}
 }

@@ -21,6 +21,7 @@ type tx struct {
 	numbers map[*plan]*numbers // drawn ahead
 	pending []*store.LogRow    // appended, and not sent yet
 	logged  []*store.LogRow    // appended and sent
+	queued  []*store.Delivery  // for the queue, and not sent yet
 }
 
 var _ store.Tx = (*tx)(nil)

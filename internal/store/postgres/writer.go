@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/rowcast/rowcast/internal/failpoint"
 	"github.com/rowcast/rowcast/internal/store"
 	"github.com/rowcast/rowcast/internal/store/postgres/sqlstate"
 )
@@ -100,14 +101,15 @@ func (s *Store) work(ctx context.Context, work store.Work, t *tx, end time.Time)
 	return work.Run(ctx, t)
 }
 
-// commit sends the log rows and COMMIT in one round trip: between drawing the
-// numbers and giving them free lies nothing that an instance could stop in.
+// commit sends what was queued, the log rows and COMMIT in one round trip: between
+// drawing the numbers and giving them free lies nothing that an instance could
+// stop in.
 func (s *Store) commit(ctx context.Context, conn *pgxpool.Conn, t *tx) error {
 	begun := conn.Conn().PgConn().TxStatus() != 'I'
-	if !begun && len(t.pending) == 0 {
+	if !begun && len(t.pending) == 0 && len(t.queued) == 0 {
 		return nil // the work did nothing
 	}
-	before := t.take()
+	before := append(t.take(), s.queueInsert(t.queued)...)
 	batch := batchOf(before)
 	if len(t.pending) > 0 {
 		insert, err := s.logStatement(t.pending)
@@ -117,9 +119,11 @@ func (s *Store) commit(ctx context.Context, conn *pgxpool.Conn, t *tx) error {
 		batch.Queue(insert.sql, insert.args...)
 	}
 	batch.Queue("COMMIT")
+	failpoint.Hit(failpoint.BeforeCommit)
 	if err := finish(conn.SendBatch(ctx, batch), before, t.pending); err != nil {
 		return s.unsure(ctx, conn, t, err)
 	}
+	failpoint.Hit(failpoint.AfterCommit)
 	t.logged = append(t.logged, t.pending...)
 	s.committed(t.logged)
 	return nil

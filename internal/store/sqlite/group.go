@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/rowcast/rowcast/internal/failpoint"
 	"github.com/rowcast/rowcast/internal/store"
 )
 
@@ -59,10 +60,12 @@ func (g *group) attempt(batch []*request) error {
 			return errors.Join(errLost, err, g.rollback())
 		}
 	}
+	failpoint.Hit(failpoint.BeforeCommit)
 	if err := g.conn.exec("COMMIT"); err != nil {
 		err = fail("commit", err)
 		return errors.Join(err, g.rollback())
 	}
+	failpoint.Hit(failpoint.AfterCommit)
 	if len(g.rows) > 0 {
 		g.store.config.Committed(append([]*store.LogRow(nil), g.rows...))
 	}

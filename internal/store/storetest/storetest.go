@@ -41,7 +41,9 @@ type Harness struct {
 
 // Run runs the suite; fresh makes a new datastore for each case.
 func Run(t *testing.T, fresh func(t *testing.T) Harness) {
-	for _, group := range [][]promise{writePromises, manyPromises, logPromises, queryPromises, rowPromises, roomPromises, migratePromises, keptPromises, agreePromises} {
+	for _, group := range [][]promise{writePromises, manyPromises, logPromises, queryPromises, rowPromises, roomPromises, migratePromises, keptPromises, agreePromises,
+		enqueuePromises, claimPromises, settlePromises, orderedPromises, leasePromises, operatePromises, modelPromises,
+	} {
 		for _, p := range group {
 			t.Run(p.name, func(t *testing.T) {
 				ignore := goleak.IgnoreCurrent()
