@@ -43,7 +43,7 @@ func TestLooksGoByTheIndexHoweverFewRowsThereAre(t *testing.T) {
 				"the end of the log":        {s.sql.head, ""},
 				"a position":                {s.sql.at, "1"},
 			} {
-				if plan := explain(t, conn, look.sql, look.args); strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "Sort") {
+				if plan := planOf(t, conn, look.sql, look.args); strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "Sort") {
 					t.Errorf("%s:\n%s", name, plan)
 				}
 			}
@@ -51,8 +51,8 @@ func TestLooksGoByTheIndexHoweverFewRowsThereAre(t *testing.T) {
 	}
 }
 
-// explain returns the plan of a prepared statement.
-func explain(t *testing.T, c *pgx.Conn, sql, args string) string {
+// planOf returns the plan of a prepared statement.
+func planOf(t *testing.T, c *pgx.Conn, sql, args string) string {
 	t.Helper()
 	exec(t, c, "PREPARE look AS "+sql)
 	defer exec(t, c, "DEALLOCATE look")
