@@ -83,12 +83,22 @@ func (d *database) backends(ctx context.Context) (map[int]backend, error) {
 	var pid int
 	var of string
 	_, err = pgx.ForEachRow(rows, []any{&pid, &of}, func() error {
-		if p, err := readProcess(pid); err == nil { // else it has just ended
+		if p, err := single(pid); err == nil { // else it has just ended
 			found[pid] = backend{of: of, used: p.used}
 		}
 		return nil
 	})
 	return found, err
+}
+
+// tidy has a database do now what it would do by itself some time.
+func tidy(ctx context.Context, url string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, "VACUUM (ANALYZE)")
+	return errors.Join(err, conn.Close(ctx))
 }
 
 // named returns a database's URL whose connections bear a name there.

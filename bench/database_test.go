@@ -66,15 +66,24 @@ func TestTenantsOfOneDatabaseHaveANamespaceEach(t *testing.T) {
 }
 
 // The limit judges each turn beside that of its own round: here the machine
-// became slower from round to round, and tailing always cost four in a hundred.
+// became slower from round to round, and one tailing instance always cost four in
+// a hundred, four of them six. Without a pause they cost more, which no limit judges.
 func TestATurnIsJudgedBesideThatOfItsRound(t *testing.T) {
 	turns := map[int][]turn{}
 	for round := range 5 {
 		alone := time.Duration(round+1) * 100 * time.Microsecond
-		turns[0] = append(turns[0], turn{rate: 1000, cpu: usage{instance: alone}, whole: true})
-		turns[1] = append(turns[1], turn{rate: 900, cpu: usage{instance: alone, tailing: alone * 4 / 100}, whole: true})
-		turns[4] = append(turns[4], turn{rate: 800, cpu: usage{instance: alone * 102 / 100, tailing: alone * 4 / 100}, whole: true, losses: drive.Losses{Missing: 1}})
-		turns[standIns] = append(turns[standIns], turn{cpu: usage{instance: alone * 103 / 100}, load: 0.5, whole: true})
+		of := func(rate float64, writer, tailing time.Duration) turn {
+			return turn{
+				paced: phase{rate: 630, cpu: usage{instance: alone * writer / 100, tailing: alone * tailing / 100}},
+				free:  phase{rate: rate, cpu: usage{instance: alone * writer / 100, tailing: 2 * alone * tailing / 100}},
+				whole: true,
+			}
+		}
+		turns[0] = append(turns[0], of(1000, 100, 0))
+		turns[1] = append(turns[1], of(900, 100, 4))
+		four := of(800, 102, 4)
+		four.losses = drive.Losses{Missing: 1}
+		turns[4] = append(turns[4], four)
 	}
 	rows := tailingRows([]int{0, 1, 4}, turns)
 	var judged []string
@@ -88,16 +97,26 @@ func TestATurnIsJudgedBesideThatOfItsRound(t *testing.T) {
 			judged = append(judged, "missed")
 		}
 	}
-	if got, want := strings.Join(judged, " "), "- - - - met missed - - - - - - - missed"; got != want {
+	if got, want := strings.Join(judged, " "), "- - - - met missed - - - - - - - - missed"; got != want {
 		t.Errorf("got %s, want %s: %+v", got, want, rows)
 	}
 	if row := rows[2]; row.Rowcast != 800 || row.Floor != 1000 {
 		t.Errorf("got %v beside %v writes a second, want 800 beside 1000", row.Rowcast, row.Floor)
 	}
-	for i, want := range map[int]float64{9: 12, 10: 306, 12: 309} {
+	for i, want := range map[int]float64{5: 318, 9: 12, 10: 306, 12: 324, 13: 330} {
 		if got := rows[i].Rowcast; got != want {
 			t.Errorf("%s: got %v µs, want %v", rows[i].Figure, got, want)
 		}
+	}
+}
+
+// Two turns of a round count as one: what they cost on average, and all they lost.
+func TestTheTurnsOfARoundAreTakenTogether(t *testing.T) {
+	one := turn{paced: phase{rate: 600, cpu: usage{1000, 10, 4, 2}}, free: phase{rate: 1000}, losses: drive.Losses{Missing: 1}, whole: true}
+	other := turn{paced: phase{rate: 620, cpu: usage{2000, 20, 8, 4}}, free: phase{rate: 2000}, losses: drive.Losses{Doubled: 2}}
+	want := turn{paced: phase{rate: 610, cpu: usage{1500, 15, 6, 3}}, free: phase{rate: 1500}, losses: drive.Losses{Missing: 1, Doubled: 2}}
+	if got := one.with(other); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 

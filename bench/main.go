@@ -4,7 +4,7 @@
 // instances, and deliveries, are measured on a PostgreSQL that it starts for itself.
 // Deliveries go to a receiver, a process of its own: see bench/receive.
 //
-//	go run ./bench            all figures, some ten minutes
+//	go run ./bench            all figures, some twelve minutes
 //	go run ./bench --quick    the same with small numbers, in some two minutes
 //	go run ./bench --only latency,memory
 //	go run ./bench --table docs/BENCHMARKS.md

@@ -51,26 +51,43 @@ func parseStat(stat []byte) (process, error) {
 	return p, errs
 }
 
+// single is readProcess for one that has a single thread: its time is then told
+// to the nanosecond, where the kernel keeps that.
+func single(pid int) (process, error) {
+	p, err := readProcess(pid)
+	if err != nil {
+		return p, err
+	}
+	if text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "schedstat")); err == nil {
+		running, _, _ := strings.Cut(string(text), " ")
+		if ns, err := strconv.ParseInt(running, 10, 64); err == nil && ns > 0 {
+			p.used = time.Duration(ns)
+		}
+	}
+	return p, nil
+}
+
 // familyCPU returns the processor time of a process and all its children, those
-// that have ended and were waited for included. Whoever forks a process for
-// each connection, as PostgreSQL does, is measured whole by it.
+// that have ended and were waited for included. Each has a single thread. Whoever
+// forks a process for each connection, as PostgreSQL does, is measured whole by it.
 func familyCPU(pid int) (time.Duration, error) {
 	for {
-		before, err := readProcess(pid)
+		before, err := single(pid)
 		if err != nil {
 			return 0, err
 		}
 		sum := before.used + before.reaped
-		stats, err := filepath.Glob("/proc/[0-9]*/stat")
+		all, err := filepath.Glob("/proc/[0-9]*")
 		if err != nil {
 			return 0, err
 		}
-		for _, path := range stats {
-			text, err := os.ReadFile(path) // #nosec G304 -- of /proc
-			if err != nil {
-				continue // it has ended
+		for _, path := range all {
+			child, _ := strconv.Atoi(filepath.Base(path))
+			p, err := readProcess(child)
+			if err != nil || p.parent != pid { // it has ended, or is another's
+				continue
 			}
-			if p, err := parseStat(text); err == nil && p.parent == pid {
+			if p, err = single(child); err == nil {
 				sum += p.used + p.reaped
 			}
 		}

@@ -48,3 +48,31 @@ func TestTheTimeOfAFamilyHoldsThatOfChildrenThatEnded(t *testing.T) {
 	}
 	_ = cmd.Wait() // read finds the end, which is an error to sh
 }
+
+// A process of one thread is told to the nanosecond where that is kept, and as
+// the kernel's steps tell it otherwise: the two agree.
+func TestTheTimeOfASingleThreadIsThatOfTheSteps(t *testing.T) {
+	const busy = `i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done; read end`
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", busy)
+	stdin, err1 := cmd.StdinPipe()
+	stdout, err2 := cmd.StdoutPipe()
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	fine, err1 := single(cmd.Process.Pid)
+	rough, err2 := readProcess(cmd.Process.Pid)
+	if err1 != nil || err2 != nil || fine.used <= 0 || (fine.used-rough.used).Abs() > 3*tick {
+		t.Errorf("%v and %v, %v, %v: want the same within the steps", fine.used, rough.used, err1, err2)
+	}
+	if fine.parent != rough.parent || fine.reaped != rough.reaped {
+		t.Errorf("%+v and %+v differ in more than the time", fine, rough)
+	}
+	_ = stdin.Close()
+	_ = cmd.Wait()
+}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,7 +40,7 @@ func (r Row) atLeastOfFloor(x float64) Row { return r.judge(r.ratio() >= x, "≥
 // which says more than the two medians do.
 func (r Row) atMostOfPairs(x float64, ratios []float64) Row {
 	m := median(ratios)
-	return r.judge(m <= x, "≤ %.2f of that with none (median of %d pairs %.3f)", x, len(ratios), m)
+	return r.judge(m <= x, "≤ %.2f of that with none (median of %d pairs %.3f, from %.2f to %.2f)", x, len(ratios), m, slices.Min(ratios), slices.Max(ratios))
 }
 func (r Row) atMost(x float64) Row  { return r.judge(r.Rowcast <= x, "≤ %.4g", x) }
 func (r Row) atLeast(x float64) Row { return r.judge(r.Rowcast >= x, "≥ %.0f", x) }

@@ -11,23 +11,38 @@ import (
 	"github.com/rowcast/rowcast/bench/drive"
 )
 
-// turn is one measurement of writes beside so many tailing instances.
+// turn is one measurement of writes beside so many tailing instances. What a
+// write costs is compared at one rate: the faster the writes come the more of
+// them share a commit, and the cheaper is each. How fast they can come, and what
+// each costs then, is measured apart from it.
 type turn struct {
-	rate   float64
-	cpu    usage   // a write
-	load   float64 // cores that the tailing instances kept busy, backends included
-	losses drive.Losses
-	whole  bool
+	paced, free phase
+	losses      drive.Losses
+	whole       bool
 }
 
-// standIns is, in the place of a number of tailing instances, a turn with none
-// in which the bench keeps the processor as busy as the most of them did: what
-// the writes cost more then is the price of sharing the cores, not of tailing.
-const standIns = -1
+// phase is a stretch of a turn.
+type phase struct {
+	rate float64
+	cpu  usage // a write
+}
+
+// with returns what two turns come to together.
+func (t turn) with(other turn) turn {
+	return turn{paced: t.paced.with(other.paced), free: t.free.with(other.free), losses: t.losses.Plus(other.losses), whole: t.whole && other.whole}
+}
+
+func (p phase) with(other phase) phase {
+	return phase{rate: (p.rate + other.rate) / 2, cpu: p.cpu.plus(other.cpu).over(2)}
+}
+
+// beat is the time between two writes of each of the eight writers whose rate is
+// the same in every turn: less than half of what one instance takes.
+const beat = 12 * time.Millisecond
 
 // tailing: what instances that only read, each with a stream, cost those who
-// write. The turns with none, one, four and their stand-ins are taken in rounds,
-// back and forth, so that what changes meanwhile changes for all.
+// write. Each round takes a turn with none, one and four, and then the same back
+// again, so that what changes meanwhile changes for all.
 func tailing(ctx context.Context, l *lab) (rows []Row, err error) {
 	_, url, err := l.database.create(ctx)
 	if err != nil {
@@ -36,20 +51,24 @@ func tailing(ctx context.Context, l *lab) (rows []Row, err error) {
 	turns := map[int][]turn{}
 	start := func(ctx context.Context) (*server, error) { return l.startOn(ctx, named(url, writingName), 1) }
 	err = on(ctx, start, func(writing *server) error {
-		if _, err := l.beside(ctx, writing, url, 0, 0); err != nil { // warms up
+		if _, err := l.beside(ctx, writing, url, 0); err != nil { // warms up
 			return err
 		}
-		for round := range l.pairs {
-			steps := append(slices.Clone(l.tailing), standIns)
-			if round%2 == 1 {
-				slices.Reverse(steps)
-			}
-			for _, n := range steps {
-				t, err := l.beside(ctx, writing, url, n, loadOf(turns[slices.Max(l.tailing)]))
+		for range l.pairs {
+			round := map[int]turn{}
+			for i := range 2 * len(l.tailing) {
+				n := l.tailing[min(i, 2*len(l.tailing)-1-i)]
+				t, err := l.beside(ctx, writing, url, n)
 				if err != nil {
 					return err
 				}
-				l.say("  %s: %.0f writes/s, %.2f cores, CPU a write %v", company(n), t.rate, t.load, t.cpu)
+				l.say("  %d tailing: %.0f writes/s, CPU a write %v; %.0f writes/s without a pause, %v", n, t.paced.rate, t.paced.cpu, t.free.rate, t.free.cpu)
+				if first, back := round[n]; back {
+					t = first.with(t)
+				}
+				round[n] = t
+			}
+			for n, t := range round {
 				turns[n] = append(turns[n], t)
 			}
 		}
@@ -61,32 +80,20 @@ func tailing(ctx context.Context, l *lab) (rows []Row, err error) {
 	return tailingRows(l.tailing, turns), nil
 }
 
-// company names what a turn is beside.
-func company(n int) string {
-	if n == standIns {
-		return "stand-ins"
+// beside takes one turn: it starts n instances beside the writing one, opens a
+// stream on each, and writes. Before that the database tidies up: what is left to
+// do would be done in the midst of some turn.
+func (l *lab) beside(ctx context.Context, writing *server, url string, n int) (t turn, err error) {
+	if err := tidy(ctx, url); err != nil {
+		return t, err
 	}
-	return fmt.Sprintf("%d tailing", n)
-}
-
-// loadOf returns how busy the last turn's tailing instances were.
-func loadOf(turns []turn) float64 {
-	if len(turns) == 0 {
-		return 0
-	}
-	return turns[len(turns)-1].load
-}
-
-// beside takes one turn: it starts n instances beside the writing one, or burns
-// a load in their stead, opens a stream on each and has eight writers never pause.
-func (l *lab) beside(ctx context.Context, writing *server, url string, n int, load float64) (t turn, err error) {
 	instances := []*server{writing}
 	defer func() {
 		for _, s := range instances[1:] {
 			err = errors.Join(err, s.stop())
 		}
 	}()
-	for range n { // none of stand-ins
+	for range n {
 		s, err := l.startOn(ctx, named(url, tailingName), 1)
 		if err != nil {
 			return t, err
@@ -98,41 +105,41 @@ func (l *lab) beside(ctx context.Context, writing *server, url string, n int, lo
 		return t, err
 	}
 	defer swarm.Close()
-	if n == standIns {
-		defer burn(ctx, load, slices.Max(l.tailing))()
-	}
-	if t, err = l.write(ctx, instances, swarm); n == standIns {
-		t.load = load
-	}
-	return t, err
+	return l.write(ctx, instances, swarm)
 }
 
-// write measures the writers of a turn, once they are warm.
+// write takes the phases of a turn, after one that warms up: a statement has its
+// plan when it has run a few times.
 func (l *lab) write(ctx context.Context, instances []*server, swarm *drive.Swarm) (t turn, err error) {
-	warm, err := drive.WriteApart(ctx, writingTo(instances[0], l.window/8))
-	if err != nil {
+	var ids []string
+	t.whole = true
+	take := func(window, every time.Duration) (p phase, err error) {
+		before, err := l.used(ctx, instances[0])
+		if err != nil {
+			return p, err
+		}
+		w := writing(instances[0], "open", 8, window)
+		w.Every = every
+		written, err := drive.WriteApart(ctx, w)
+		if err != nil {
+			return p, err
+		}
+		ids = append(ids, written.IDs...)
+		t.whole = l.await(ctx, swarm, len(ids)*len(instances)) && t.whole
+		after, err := l.used(ctx, instances[0])
+		return phase{rate: written.Rate(), cpu: after.since(before).over(len(written.IDs))}, err
+	}
+	if _, err = take(l.window*5/16, beat); err != nil {
 		return t, err
 	}
-	l.await(ctx, swarm, len(warm.IDs)*len(instances))
-	before, err := l.used(ctx, instances)
-	if err != nil {
+	if t.paced, err = take(l.window*9/16, beat); err != nil {
 		return t, err
 	}
-	written, err := drive.WriteApart(ctx, writingTo(instances[0], l.window*3/4))
-	if err != nil {
-		return t, err
-	}
-	ids := slices.Concat(warm.IDs, written.IDs)
-	t.whole = l.await(ctx, swarm, len(ids)*len(instances))
-	after, err := l.used(ctx, instances)
-	if err != nil {
+	if t.free, err = take(l.window/8, 0); err != nil {
 		return t, err
 	}
 	swarm.Close()
-	t.rate, t.losses = written.Rate(), swarm.Verify(ids)
-	sum := after.since(before)
-	t.cpu = sum.over(len(written.IDs))
-	t.load = float64(sum.others+sum.tailing) / float64(after.at.Sub(before.at))
+	t.losses = swarm.Verify(ids)
 	return t, nil
 }
 
@@ -144,41 +151,50 @@ func gatherOn(ctx context.Context, instances []*server, n int, timed bool) (*dri
 	}})
 }
 
-// writingTo is what eight writers that never pause post.
-func writingTo(s *server, window time.Duration) drive.Writing { return writing(s, "open", 8, window) }
-
 // tailingRows makes the lines of the table. A limit judges the median of the
-// pairs: each turn beside that of the same round with no tailing instance.
+// pairs: what was measured beside that of the same round with no tailing instance.
 func tailingRows(counts []int, turns map[int][]turn) (rows []Row) {
-	rate := func(t turn) float64 { return t.rate }
-	cost := costOf(usage.all)
+	none := turns[0]
 	for _, n := range counts {
+		rate := func(t turn) float64 { return t.free.rate }
 		row := Row{Figure: fmt.Sprintf("creates a second on PostgreSQL, eight writers, %d tailing instances", n), Unit: "/s", Rowcast: medianOf(turns[n], rate)}
 		if n > 0 {
-			row.Floor = medianOf(turns[0], rate)
+			row.Floor = medianOf(none, rate)
 		}
 		rows = append(rows, row)
 	}
+	rows = append(rows, costRows(counts, turns)...)
 	for _, n := range counts {
-		row := Row{Figure: fmt.Sprintf("CPU of server and database a write, %d tailing instances", n), Unit: "µs", Rowcast: medianOf(turns[n], cost)}
 		if n > 0 {
-			row.Floor = medianOf(turns[0], cost)
-			row = row.atMostOfPairs(1.05, pairs(turns[n], turns[0], cost))
+			rows = append(rows, usageRows(n, turns[n], none)...)
 		}
-		rows = append(rows, row)
 	}
 	for _, n := range counts {
 		if n > 0 {
-			rows = append(rows, usageRows(n, turns[n], turns[0])...)
+			rows = append(rows, costRow(fmt.Sprintf("CPU a write where the eight writers never pause, %d tailing instances", n), turns[n], none, costOf(free, usage.all)))
 		}
 	}
-	rows = append(rows, standInRow(turns[standIns], turns[0]))
 	var losses drive.Losses
 	whole := true
 	for _, t := range slices.Concat(slices.Collect(maps.Values(turns))...) {
 		losses, whole = losses.Plus(t.losses), whole && t.whole
 	}
 	return append(rows, lossRow("lost, doubled or reordered, streams on all instances", losses, whole))
+}
+
+// costRows are those that have a limit.
+func costRows(counts []int, turns map[int][]turn) (rows []Row) {
+	cost := costOf(paced, usage.all)
+	for _, n := range counts {
+		rate := medianOf(turns[n], func(t turn) float64 { return t.paced.rate })
+		row := Row{Figure: fmt.Sprintf("CPU of server and database a write at %.0f writes/s, %d tailing instances", rate, n), Unit: "µs", Rowcast: medianOf(turns[n], cost)}
+		if n > 0 {
+			row.Floor = medianOf(turns[0], cost)
+			row = row.atMostOfPairs(1.05, pairs(turns[n], turns[0], cost))
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // pairs returns how the turns compare, each with its own.

@@ -14,13 +14,12 @@ const (
 )
 
 // usage is the processor time of the writing instance and of the database, by
-// whom it was used for; and beside it that of the tailing instances.
+// whom it was used for.
 type usage struct {
 	instance time.Duration // the writing instance itself
 	writing  time.Duration // its backends
 	tailing  time.Duration // backends of the tailing instances, listeners included
 	rest     time.Duration // PostgreSQL's own processes, and backends that ended meanwhile
-	others   time.Duration // the tailing instances themselves: not in the sum
 }
 
 func (u usage) all() time.Duration { return u.writer() + u.tailing + u.rest }
@@ -28,10 +27,14 @@ func (u usage) all() time.Duration { return u.writer() + u.tailing + u.rest }
 // writer is what is used for the writes alone.
 func (u usage) writer() time.Duration { return u.instance + u.writing }
 
+func (u usage) plus(v usage) usage {
+	return usage{u.instance + v.instance, u.writing + v.writing, u.tailing + v.tailing, u.rest + v.rest}
+}
+
 // over returns what that is for each of n writes.
 func (u usage) over(n int) usage {
 	each := time.Duration(max(1, n))
-	return usage{u.instance / each, u.writing / each, u.tailing / each, u.rest / each, u.others / each}
+	return usage{u.instance / each, u.writing / each, u.tailing / each, u.rest / each}
 }
 
 // String tells the parts in full.
@@ -42,21 +45,14 @@ func (u usage) String() string {
 
 // used is what was used up to a moment.
 type used struct {
-	at                         time.Time
-	instance, others, database time.Duration
-	backends                   map[int]backend
+	instance, database time.Duration
+	backends           map[int]backend
 }
 
-// used returns what the instances, of which the first is written to, and the
-// database have used up to now.
-func (l *lab) used(ctx context.Context, instances []*server) (u used, err error) {
-	u.at = time.Now()
+// used returns what the writing instance and the database have used up to now.
+func (l *lab) used(ctx context.Context, writing *server) (u used, err error) {
 	var errs [3]error
-	u.instance, errs[0] = instances[0].cpu()
-	for _, s := range instances[1:] {
-		cpu, err := s.cpu()
-		u.others, errs[0] = u.others+cpu, errors.Join(errs[0], err)
-	}
+	u.instance, errs[0] = writing.cpu()
 	u.backends, errs[1] = l.database.backends(ctx)
 	u.database, errs[2] = l.database.cpu()
 	return u, errors.Join(errs[:]...)
@@ -65,7 +61,7 @@ func (l *lab) used(ctx context.Context, instances []*server) (u used, err error)
 // since returns what was used from before until u. The database's sum holds all
 // its processes; what is not a backend's that is there at the end is the rest.
 func (u used) since(before used) usage {
-	sum := usage{instance: u.instance - before.instance, others: u.others - before.others, rest: u.database - before.database}
+	sum := usage{instance: u.instance - before.instance, rest: u.database - before.database}
 	for pid, b := range u.backends {
 		more := b.used - before.backends[pid].used
 		switch b.of {
@@ -84,41 +80,33 @@ func (u used) since(before used) usage {
 // usageRows say of what the CPU a write beside n tailing instances consists: what
 // is used for them, and what the same writing takes more than with none.
 func usageRows(n int, turns, none []turn) []Row {
-	tailing := func(u usage) time.Duration { return u.tailing }
-	direct := Row{Figure: fmt.Sprintf("of it, backends of the tailing instances, %d of them together", n), Unit: "µs",
-		Rowcast: medianOf(turns, costOf(tailing))}
+	tailing := costOf(paced, func(u usage) time.Duration { return u.tailing })
+	all := costOf(paced, usage.all)
+	direct := Row{Figure: fmt.Sprintf("of it, backends of the tailing instances, %d of them together", n), Unit: "µs", Rowcast: medianOf(turns, tailing)}
 	shares := make([]float64, len(turns))
 	for i, t := range turns {
-		shares[i] = float64(t.cpu.tailing) / float64(none[i].cpu.all())
+		shares[i] = tailing(t) / all(none[i])
 	}
 	direct.Limit = fmt.Sprintf("none (%.3f of all with none, median of %d pairs)", median(shares), len(shares))
+	own := func(u usage) time.Duration { return u.rest }
 	return []Row{
 		direct,
-		writerRow(fmt.Sprintf("of it, the writing instance and its backends, %d tailing instances", n), turns, none),
-		usageRow(fmt.Sprintf("of it, PostgreSQL's own processes, %d tailing instances", n), turns, none, func(u usage) time.Duration { return u.rest }),
+		costRow(fmt.Sprintf("of it, the writing instance and its backends, %d tailing instances", n), turns, none, costOf(paced, usage.writer)),
+		costRow(fmt.Sprintf("of it, PostgreSQL's own processes, %d tailing instances", n), turns, none, costOf(paced, own)),
 	}
 }
 
-// standInRow says what the writing takes where nobody tails and the cores are
-// as busy as beside the most tailing instances.
-func standInRow(turns, none []turn) Row {
-	cores := medianOf(turns, func(t turn) float64 { return t.load })
-	return writerRow(fmt.Sprintf("the same, %.2f cores of arithmetic in place of the most tailing instances", cores), turns, none)
+// costRow compares a cost with the same where nobody tails, turn by turn, and
+// judges nothing.
+func costRow(figure string, turns, none []turn, of func(turn) float64) Row {
+	return Row{Figure: figure, Unit: "µs", Rowcast: medianOf(turns, of), Floor: medianOf(none, of),
+		Limit: fmt.Sprintf("none (median of %d pairs %.3f)", len(turns), median(pairs(turns, none, of)))}
 }
 
-// writerRow compares what is used for the writes alone, turn by turn.
-func writerRow(figure string, turns, none []turn) Row {
-	row := usageRow(figure, turns, none, usage.writer)
-	row.Limit = fmt.Sprintf("none (median of %d pairs %.3f)", len(turns), median(pairs(turns, none, costOf(usage.writer))))
-	return row
+// costOf returns a part of the CPU a write in a phase of a turn, in microseconds.
+func costOf(in func(turn) phase, of func(usage) time.Duration) func(turn) float64 {
+	return func(t turn) float64 { return micro(of(in(t).cpu)) }
 }
 
-// usageRow compares a part with the same part where nobody tails.
-func usageRow(figure string, turns, none []turn, of func(usage) time.Duration) Row {
-	return Row{Figure: figure, Unit: "µs", Rowcast: medianOf(turns, costOf(of)), Floor: medianOf(none, costOf(of))}
-}
-
-// costOf returns a part of a turn's CPU a write, in microseconds.
-func costOf(of func(usage) time.Duration) func(turn) float64 {
-	return func(t turn) float64 { return micro(of(t.cpu)) }
-}
+func paced(t turn) phase { return t.paced }
+func free(t turn) phase  { return t.free }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,14 +12,14 @@ import (
 // as the writer of the log and backends that have ended, is the rest.
 func TestTheTimeOfTheDatabaseIsSplitByWhomItWasUsedFor(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	before := used{instance: ms(10), others: ms(20), database: ms(1000), backends: map[int]backend{
+	before := used{instance: ms(10), database: ms(1000), backends: map[int]backend{
 		1: {writingName, ms(100)}, 2: {tailingName, ms(200)}, 3: {"psql", ms(300)}, 4: {tailingName, ms(50)}, // 4 ends
 	}}
-	after := used{instance: ms(40), others: ms(60), database: ms(1200), backends: map[int]backend{
+	after := used{instance: ms(40), database: ms(1200), backends: map[int]backend{
 		1: {writingName, ms(190)}, 2: {tailingName, ms(230)}, 3: {"psql", ms(310)}, 5: {tailingName, ms(10)}, // 5 is new
 	}}
 	got := after.since(before)
-	want := usage{instance: ms(30), writing: ms(90), tailing: ms(40), rest: ms(70), others: ms(40)}
+	want := usage{instance: ms(30), writing: ms(90), tailing: ms(40), rest: ms(70)}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -58,28 +56,5 @@ func TestBackendsAreKnownByTheNameOfTheirURL(t *testing.T) {
 	got := found[int(conn.PgConn().PID())]
 	if err != nil || got.of != tailingName || got.used < 2*tick {
 		t.Errorf("got %+v, %v, want that of %s, which has counted to a million", got, err, tailingName)
-	}
-}
-
-func TestABurnerDoesItsShareOfOneCore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		units := 0
-		b := burner{unit: time.Millisecond, work: func() { units++ }}
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { b.run(ctx, 0.25) })
-		<-time.After(10*time.Second + burst/2) // in the bubble's time
-		cancel()
-		running.Wait()
-		if units != 2500 {
-			t.Errorf("got %d ms of work in ten seconds, want a quarter of them", units)
-		}
-	})
-}
-
-func TestBurningEnds(t *testing.T) {
-	burn(t.Context(), 0.01, 2)()
-	if b := newBurner(); b.unit <= 0 || b.unit > time.Minute {
-		t.Errorf("a unit takes %v", b.unit)
 	}
 }

@@ -18,11 +18,11 @@ import (
 
 const (
 	// Most bounds every wait.
-	Most = 100 * time.Millisecond
+	Most = 200 * time.Millisecond
 	// full is how many things a second make the wait Most. Half as many make a
-	// quarter of it: at 50 a second it is 1 ms, which delays nobody, and from full
-	// on there are ten looks a second, whatever comes.
-	full = 500
+	// quarter of it: at 50 a second it is 1 ms, which delays nobody, at 500 about
+	// 100 ms, and from full on there are five looks a second, whatever comes.
+	full = 700
 	// window is over how long the rate is averaged, so that a few things at once
 	// are no load yet.
 	window = 250 * time.Millisecond
@@ -37,9 +37,18 @@ type Pace struct {
 // Found notes that a look at a time found n new ones, and returns how long to
 // wait before the next.
 func (p *Pace) Found(now time.Time, n int) time.Duration {
-	age := max(0, now.Sub(p.last))
-	p.recent = p.recent*math.Exp(-float64(age)/float64(window)) + float64(n)
+	age := float64(max(0, now.Sub(p.last))) / float64(window)
+	p.recent = p.recent*math.Exp(-age) + float64(n)*faded(min(age, 1))
 	p.last = now
 	load := min(1, p.recent/window.Seconds()/full)
 	return time.Duration(load * load * float64(Most))
+}
+
+// faded is what is left, on average, of things that came evenly over a time, in
+// windows. Those of a long time came all at once, for all one knows.
+func faded(age float64) float64 {
+	if age == 0 {
+		return 1
+	}
+	return (1 - math.Exp(-age)) / age
 }

@@ -35,8 +35,10 @@ func TestTheWaitGrowsWithTheRateAndTheLooksDoNot(t *testing.T) {
 		{rate: 1, most: time.Millisecond, looks: 1},
 		{rate: 50, most: 4 * time.Millisecond, looks: 50},
 		{rate: 250, least: 20 * time.Millisecond, most: 40 * time.Millisecond, looks: 50},
-		{rate: 600, least: 80 * time.Millisecond, most: Most, looks: 14},
-		{rate: 100_000, least: Most, most: Most, looks: 12},
+		{rate: 500, least: 80 * time.Millisecond, most: 120 * time.Millisecond, looks: 14},
+		{rate: 600, least: 130 * time.Millisecond, most: 170 * time.Millisecond, looks: 10},
+		{rate: 800, least: 180 * time.Millisecond, most: Most, looks: 8},
+		{rate: 100_000, least: Most, most: Most, looks: 6},
 	} {
 		wait, looks := steady(test.rate)
 		if wait < test.least || wait > test.most || looks > test.looks {

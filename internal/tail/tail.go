@@ -31,8 +31,12 @@ const (
 	handoverBytes = 32 << 20
 	minRetry      = 50 * time.Millisecond
 	maxRetry      = time.Second
-	maxAwait      = 250 * time.Millisecond
+	maxAwait      = pace.Most * 5 / 2
 	maxLast       = time.Second
+	// unasked is a pace from which on the next look is not waited to be asked for:
+	// it finds something as a rule, and who wakes an instance costs the database
+	// half as much as its look. Drivers count on it, see postgres/tell.go.
+	unasked = pace.Most / 20
 )
 
 // ErrExpired is returned for a position that retention has overtaken.
@@ -69,6 +73,7 @@ type Tail struct {
 
 	pace pace.Pace // of the log, for Run alone
 	next time.Time // not to look before, unless it is urgent; likewise
+	soon bool      // to look then, whether somebody asks or not; likewise
 	step step      // likewise
 
 	own       written
@@ -220,11 +225,30 @@ func (t *Tail) Run(ctx context.Context) error {
 		if !t.retry(ctx, t.advance) {
 			return t.last(ctx)
 		}
-		select {
-		case <-ctx.Done():
+		if !t.idle(ctx) {
 			return t.last(ctx)
-		case <-t.wake:
 		}
+	}
+}
+
+// idle waits until there is something to do; false when ctx is done.
+func (t *Tail) idle(ctx context.Context) bool {
+	var due <-chan time.Time
+	if t.soon {
+		timer := time.NewTimer(time.Until(t.next))
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.wake:
+		return true
+	case <-due:
+		t.mu.Lock()
+		t.reread = true
+		t.mu.Unlock()
+		return true
 	}
 }
 
@@ -362,7 +386,8 @@ func (t *Tail) read(ctx context.Context) error {
 		t.own.forget(t.Delivered().Seq)
 		if found += len(page.entries); !page.more {
 			now := time.Now()
-			t.next = now.Add(t.pace.Found(now, found))
+			wait := t.pace.Found(now, found)
+			t.next, t.soon = now.Add(wait), wait >= unasked
 			return nil
 		}
 		t.caughtUp(page.entries[len(page.entries)-1].Log.Time)

@@ -2,12 +2,15 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/rowcast/rowcast/internal/pace"
 )
 
 // aliveEvery is how often a silent connection is asked whether it still stands.
@@ -143,7 +146,8 @@ func command(ctx context.Context, conn *pgx.Conn, sql string) error {
 }
 
 // poll looks now and then at the ends of all logs, for wake-ups that were lost:
-// one query, however many stores there are.
+// one query, however many stores there are, and none where all of them have just
+// been looked at.
 func (db *database) poll(ctx context.Context, every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -153,10 +157,18 @@ func (db *database) poll(ctx context.Context, every time.Duration) {
 			return
 		case <-ticker.C:
 		}
+		if db.glanced(time.Now().Add(-pace.Most)) {
+			continue
+		}
 		if err := db.lookAtAll(ctx); err != nil && ctx.Err() == nil {
 			db.logger.Debug("the ends of the change logs cannot be read, trying again", "err", err)
 		}
 	}
+}
+
+// glanced reports whether the logs of all stores were looked at since.
+func (db *database) glanced(since time.Time) bool {
+	return !slices.ContainsFunc(db.members(), func(s *Store) bool { return s.glanced.Load() < since.UnixNano() })
 }
 
 func (db *database) lookAtAll(ctx context.Context) error {

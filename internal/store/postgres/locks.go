@@ -16,7 +16,7 @@ const (
 	// committed, and the tail, which looks at least this often where there is
 	// anything to see, has found the rows. Only what was rolled back, or takes
 	// longer, is worth a look at pg_locks, which costs more than one at the log.
-	gapPatience = 2 * pace.Most
+	gapPatience = pace.Most + pace.Most/2
 	// lockPause is the least time between two looks at pg_locks, and lockRest the
 	// longest, where a transaction holds the log up for long.
 	lockPause = 5 * time.Millisecond

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -92,7 +91,7 @@ func (s *Store) namesOf(entity string) *plan { return (*s.names.Load())[entity] 
 // Log implements store.Reader: it ends before the first number that may still
 // come to be there. When that is decided, Config.Look is called.
 func (r *reader) Log(after int64, limit int) (rows []*store.LogRow, err error) {
-	_, err = r.query("read the log", r.store.sql.logSelect+strconv.Itoa(limit), []any{after}, func(found pgx.Rows) error {
+	_, err = r.query("read the log", r.store.sql.logSelect, []any{after, limit}, func(found pgx.Rows) error {
 		row, err := r.logRow(found)
 		rows = append(rows, row)
 		return err

@@ -126,6 +126,7 @@ type Store struct {
 	channel string        // others listen to
 	plans   sync.Map      // *schema.Entity -> *plan
 	names   atomic.Pointer[map[string]*plan]
+	glanced atomic.Int64 // when the log was last looked at for whoever follows it, Unix nanoseconds
 
 	gate   sync.RWMutex // held for reading while a call is let in
 	closed bool

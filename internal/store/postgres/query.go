@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"slices"
+
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rowcast/rowcast/internal/store"
@@ -61,7 +63,8 @@ func (r *reader) GetMany(e *schema.Entity, ids []value.Value) ([]store.Row, erro
 	return r.rows(e, "get from", r.store.plan(e).getMany, list(e, ids))
 }
 
-// list makes one argument of the ids that can be the entity's.
+// list makes one argument of the ids that can be the entity's, each once and in
+// their order: neighbours are in one page of the index.
 func list(e *schema.Entity, ids []value.Value) any {
 	if e.Fields[e.ID].Type.Class() == value.Int {
 		numbers := make([]int64, 0, len(ids))
@@ -70,7 +73,8 @@ func list(e *schema.Entity, ids []value.Value) any {
 				numbers = append(numbers, id.Int())
 			}
 		}
-		return numbers
+		slices.Sort(numbers)
+		return slices.Compact(numbers)
 	}
 	texts := make([]string, 0, len(ids))
 	for _, id := range ids {
@@ -78,5 +82,6 @@ func list(e *schema.Entity, ids []value.Value) any {
 			texts = append(texts, id.Text())
 		}
 	}
-	return texts
+	slices.Sort(texts)
+	return slices.Compact(texts)
 }

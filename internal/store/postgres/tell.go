@@ -15,8 +15,14 @@ import (
 // and of all that they committed since the last, because each wakes a process
 // of the server for every instance that listens.
 
-// notifyPause is the least time between two notifications of a database.
-const notifyPause = 5 * time.Millisecond
+const (
+	// notifyPause is the least time between two notifications of a database.
+	notifyPause = 5 * time.Millisecond
+	// underLoad is a pace from which on those who follow the log look again
+	// without being told, because something is there whenever they do (see package
+	// tail): then every other notification can be spared.
+	underLoad = pace.Most / 4
+)
 
 const notify = "SELECT set_config('synchronous_commit', 'off', true), pg_notify(channel, '') FROM unnest($1::text[]) AS channel"
 
@@ -58,6 +64,14 @@ func (t *teller) take() (channels []string, commits int) {
 	return channels, commits
 }
 
+// apart is the time to the next notification, given how long those who look wait.
+func apart(wait time.Duration) time.Duration {
+	if wait >= underLoad {
+		return 2 * wait
+	}
+	return max(notifyPause, wait)
+}
+
 // run tells, at once after a quiet time and many at a time under load, until
 // ctx is done; then once more, so that an instance that stops leaves nothing
 // untold. What it cannot tell others find out by themselves.
@@ -71,7 +85,7 @@ func (t *teller) run(ctx context.Context) {
 		case <-t.awake:
 		}
 		commits := t.tell(ctx, defaultDeadline)
-		timer := time.NewTimer(max(notifyPause, p.Found(time.Now(), commits)))
+		timer := time.NewTimer(apart(p.Found(time.Now(), commits)))
 		select {
 		case <-ctx.Done():
 			timer.Stop()

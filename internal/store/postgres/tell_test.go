@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowcast/rowcast/internal/pace"
 	"github.com/rowcast/rowcast/internal/pgtest"
 	"github.com/rowcast/rowcast/internal/store"
 )
@@ -71,6 +72,50 @@ func TestAnInstanceThatStopsLeavesNothingUntold(t *testing.T) {
 	}
 	if channels, commits := one.db.teller.take(); commits != 0 {
 		t.Errorf("%d commits to %q are not told", commits, channels)
+	}
+}
+
+// Under load those who follow the log look unasked, and notifications are fewer
+// than their looks; before that no commit is told of later than it is looked for.
+func TestNotificationsAreSparedUnderLoadAlone(t *testing.T) {
+	for wait, want := range map[time.Duration]time.Duration{
+		0:               notifyPause,
+		notifyPause / 2: notifyPause,
+		2 * notifyPause: 2 * notifyPause,
+		underLoad - 1:   underLoad - 1,
+		underLoad:       2 * underLoad,
+		pace.Most:       2 * pace.Most,
+	} {
+		if got := apart(wait); got != want {
+			t.Errorf("%v where looks are %v apart, want %v", got, wait, want)
+		}
+	}
+}
+
+// The poll is for logs that nobody looks at: where one of them has not been
+// looked at lately it asks for all.
+func TestThePollRestsWhereAllLogsWereJustLookedAt(t *testing.T) {
+	cluster, url := NewCluster(), pgtest.Database(t)
+	var stores []*Store
+	for _, name := range []string{"one", "two"} {
+		s, err := cluster.Open(t.Context(), Config{URL: url, Namespace: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		stores = append(stores, s)
+	}
+	began := time.Now()
+	for i, want := range []bool{false, true} {
+		if err := stores[i].Glance(t.Context(), func(store.Reader) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if got := stores[0].db.glanced(began); got != want {
+			t.Errorf("%v after %d of 2 logs were looked at, want %v", got, i+1, want)
+		}
+	}
+	if stores[0].db.glanced(time.Now().Add(time.Second)) {
+		t.Error("a look is younger than it is")
 	}
 }
 

@@ -62,6 +62,7 @@ func (s *Store) Glance(ctx context.Context, fn func(store.Reader) error) error {
 	bounded, cancel := context.WithTimeout(ctx, s.config.QueryTimeout)
 	defer cancel()
 	r := &reader{store: s, ctx: bounded, conn: conn, frontier: s.barrier.settled()}
+	s.glanced.Store(time.Now().UnixNano())
 	defer func() { r.conn = nil }()
 	return viewError(ctx, fn(r))
 }
