@@ -84,7 +84,7 @@ func newLedger(t *testing.T) *ledger {
 		"healthy": {servertest.Receive(t), everything, ""},
 		"moody":   {servertest.Receive(t), items, ""},
 		"strict":  {servertest.Receive(t), items, ""},
-		"gone":    {servertest.Receive(t, servertest.Replies(500)...), items, ""},
+		"gone":    {servertest.Receive(t), items, ""},
 		"ordered": {servertest.Receive(t), everything, ", order: row"},
 		"biller":  {servertest.Receive(t), notes, ", as: {id: svc-billing, roles: [billing]}"},
 	}
@@ -103,7 +103,7 @@ func newLedger(t *testing.T) *ledger {
 // refuse has the strict target refuse every other delivery.
 func (l *ledger) refuse() {
 	l.targets["strict"].ReplyWith(func(got servertest.Received) servertest.Reply {
-		if strings.Contains("13579BDFHKNQSVXZ", got.ID[len(got.ID)-1:]) {
+		if strings.ContainsRune("13579BDFHKNQSVXZ", rune(got.ID[len(got.ID)-1])) {
 			return servertest.Reply{Status: 400}
 		}
 		return servertest.Reply{}
@@ -224,10 +224,14 @@ func (l *ledger) sweep() {
 	hold := newScript()
 	hold.about(held, servertest.Reply{Until: t.Context().Done()})
 	healthy.ReplyWith(hold.reply)
+	l.targets["gone"].Reply(servertest.Replies(500)...)
 	l.live(func() {
 		l.s.User("root", "staff").Post("/data/item", `{"id":"`+held+`","n":0}`).Is(201)
 		healthy.Until("delivery to hold", about(held, 1))
+		l.until(func() bool { return slices.Contains(slices.Collect(maps.Values(l.waiting(l.s)["gone"])), "pending") },
+			func() string { return "nothing waits for the target that will be gone" })
 	})
+	l.targets["gone"].Reply()
 	died := time.Now()
 	l.s.Retarget(declared(l.targets, "gone", "one")...)
 	if l.s.Database() != "" {
