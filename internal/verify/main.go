@@ -1,6 +1,6 @@
 // Command verify runs what a change must pass: the form of the code, vet, the
 // linters, ten seconds of every fuzz target, and all tests. It needs Go. The
-// other programs that the tests start (PostgreSQL, Chromium, PgBouncer, nginx, Caddy) it
+// other programs that the tests start (PostgreSQL, Chromium, PgBouncer, nginx, Caddy, Node.js, Python) it
 // installs where they are missing, on Debian and as root; elsewhere it says which.
 //
 //	go run ./internal/verify                                   everything, as CI does
