@@ -62,15 +62,20 @@ func TestYAMLExamplesLoad(t *testing.T) {
 }
 
 const (
-	anySchema = "entities:\n  - name: note\n    fields: [{name: id, type: ulid}]\n    events: [{name: changed}]\n"
+	anySchema = "entities:\n  - name: note\n    fields: [{name: id, type: ulid}]\n    events: [{name: changed}]\n" +
+		"  - name: order\n    fields: [{name: id, type: ulid}]\n    events: [{name: changed}]\n"
 	anyBoot   = "auth: {anonymous: {}}\ntenants:\n  main:\n    schema: ./schema\n    datastores: {main: {driver: sqlite, path: ./main.db}}\n"
 )
 
-// load loads a boot document beside a schema; the text is one of the two.
+// load loads a boot document beside a schema; the text is one of the two, or
+// what is added to a boot document for its targets.
 func load(t *testing.T, text string) error {
 	t.Helper()
 	dir := t.TempDir()
 	document, schema := anyBoot, text
+	if strings.HasPrefix(text, "events:\n  targets:") {
+		text = anyBoot + text
+	}
 	if strings.Contains(text, "\ntenants:") || strings.HasPrefix(text, "tenants:") {
 		document, schema = text, anySchema
 		writeCertificate(t, filepath.Join(dir, "tls"))
