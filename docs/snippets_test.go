@@ -64,7 +64,7 @@ func TestYAMLExamplesLoad(t *testing.T) {
 const (
 	anySchema = "entities:\n  - name: note\n    fields: [{name: id, type: ulid}]\n    events: [{name: changed}]\n" +
 		"  - name: order\n    fields: [{name: id, type: ulid}]\n    events: [{name: changed}]\n"
-	anyBoot   = "auth: {anonymous: {}}\ntenants:\n  main:\n    schema: ./schema\n    datastores: {main: {driver: sqlite, path: ./main.db}}\n"
+	anyBoot = "auth: {anonymous: {}}\ntenants:\n  main:\n    schema: ./schema\n    datastores: {main: {driver: sqlite, path: ./main.db}}\n"
 )
 
 // load loads a boot document beside a schema; the text is one of the two, or
