@@ -145,12 +145,13 @@ func (b *books) waiting(s *servertest.Server) map[string]map[string]string {
 // balance waits until the books balance: for each target there are as many
 // deliveries, received or waiting, each counted once, as events that it wants. It
 // returns what waits. What has gone from the queue before it was looked at was
-// received before, so the receivers are asked after it.
+// received before, so the receivers are asked after it. The events are read each
+// time: a database may still be committing what a dead instance has asked of it.
 func (b *books) balance(s *servertest.Server, when string) (queue map[string]map[string]string) {
 	b.t.Helper()
-	b.read(s)
 	wrong := ""
 	b.until(func() bool {
+		b.read(s)
 		queue, wrong = b.waiting(s), ""
 		for _, target := range slices.Sorted(maps.Keys(b.targets)) {
 			deliveries := map[string]bool{}
