@@ -99,7 +99,8 @@ func (f *fleet) step(name string, do func()) {
 func sender(got servertest.Received) string { return got.Header.Get("X-Instance") }
 
 // sharesTheWork: all is written at one instance, and no request is answered before
-// each instance has sent some.
+// each instance has sent some. None keeps from the others what it has no hands
+// for: they come before the first attempt has run out of time.
 func (f *fleet) sharesTheWork() {
 	f.t.Helper()
 	all := make(chan struct{})
@@ -110,7 +111,7 @@ func (f *fleet) sharesTheWork() {
 		rows[i] = fmt.Sprintf(`{"id":"shared-%d","n":0}`, i)
 	}
 	f.one.User("root", "staff").Post("/data/item/bulk", "["+strings.Join(rows, ",")+"]").Is(201)
-	ordered.Until("request of each instance", func(all []servertest.Received) bool {
+	requests := ordered.Until("request of each instance", func(all []servertest.Received) bool {
 		senders := map[string]bool{}
 		for _, got := range all {
 			senders[sender(got)] = true
@@ -118,6 +119,9 @@ func (f *fleet) sharesTheWork() {
 		return len(senders) == 3
 	})
 	close(all)
+	if again := len(requests) - len(servertest.IDs(requests)); again > 0 {
+		f.t.Errorf("before each instance had sent something, %d attempts ran out of time", again)
+	}
 	ordered.ReplyWith(moody(0.05))
 }
 

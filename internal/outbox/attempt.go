@@ -74,6 +74,7 @@ func (l *lane) result(alive bool) (opened, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pending++
+	l.used++
 	opened, closed = l.breaker.result(alive)
 	if opened {
 		l.stride = 2 * l.target.MaxInFlight

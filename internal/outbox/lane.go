@@ -50,6 +50,7 @@ type lane struct {
 	claims    int       // begun
 	stride    int       // how much to hold ready: as much as is sent briskly
 	filled    time.Time // when a claim last came back full
+	used      int       // attempts that ended since then
 	pause     time.Duration
 	notBefore time.Time // the store failed: no errand before
 	drains    []*drain

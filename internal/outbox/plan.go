@@ -173,12 +173,13 @@ func (l *lane) claimedProbe(e *errand, ds []*store.Delivery) {
 // pace adapts how much is claimed to how fast it goes.
 func (l *lane) pace(now time.Time) {
 	least := 2 * l.target.MaxInFlight
-	if now.Sub(l.filled) < briskly {
-		l.stride = min(2*l.stride, max(laneRoom, least))
-	} else {
+	switch {
+	case now.Sub(l.filled) >= briskly:
 		l.stride = max(l.stride/2, least)
+	case l.used >= l.stride/2: // what only waits in a worker's hands is not used up
+		l.stride = min(2*l.stride, max(laneRoom, least))
 	}
-	l.filled = now
+	l.filled, l.used = now, 0
 }
 
 // freed takes in that deliveries were given back.
