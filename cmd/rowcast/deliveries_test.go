@@ -93,10 +93,14 @@ func (r *relay) Stats(context.Context) (outbox.Stats, error) {
 	return outbox.Stats{
 		Depths:   []store.Depth{{Target: "billing", Pending: 12, Failed: 3, Blocked: 2, OldestDue: queuedAt}, {Target: "gone", Failed: 7}},
 		Counters: outbox.Counters{Counts: outbox.Counts{Attempted: 9, Delivered: 4, Retried: 3, Failed: 2, LeaseLost: 1}},
-		Targets: []outbox.TargetStats{{
-			Target: outbox.Target{Name: "billing", URL: "https://receiver.example/hooks", Timeout: 10 * time.Second}, InFlight: 1, Breaker: "open",
-		}},
+		Targets:  r.Targets(),
 	}, nil
+}
+
+func (*relay) Targets() []outbox.TargetStats {
+	return []outbox.TargetStats{{
+		Target: outbox.Target{Name: "billing", URL: "https://receiver.example/hooks", Timeout: 10 * time.Second}, InFlight: 1, Breaker: "open",
+	}}
 }
 
 var queuedAt = time.Date(2026, 9, 17, 2, 25, 12, 0, time.UTC)

@@ -27,6 +27,8 @@ type box struct {
 	drain    func(context.Context) (outbox.Drained, error)
 	answer   post.Result
 	fault    error
+
+	uncounted error // of Stats alone: the queue is too long to be counted
 }
 
 func (b *box) List(_ context.Context, f store.DeliveryFilter) (found []*store.Delivery, _ error) {
@@ -128,7 +130,11 @@ func (b *box) Test(_ context.Context, target string) (post.Result, error) {
 	return post.Result{}, fmt.Errorf("test: %w", outbox.ErrNoTarget)
 }
 
-func (b *box) Stats(context.Context) (outbox.Stats, error) { return b.stats, b.fault }
+func (b *box) Stats(context.Context) (outbox.Stats, error) {
+	return b.stats, cmp.Or(b.fault, b.uncounted)
+}
+
+func (b *box) Targets() []outbox.TargetStats { return b.stats.Targets }
 
 // uid is the id of a delivery: the higher n, the younger.
 func uid(n int) string { return fmt.Sprintf("U01M2P1R18V26CMVBZ1DC%06d", n) }

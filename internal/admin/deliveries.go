@@ -32,6 +32,8 @@ type Relay interface {
 	// Test sends a test event; outbox.ErrNoTarget where the target is not declared.
 	Test(ctx context.Context, target string) (post.Result, error)
 	Stats(ctx context.Context) (outbox.Stats, error)
+	// Targets are the declared ones; unlike Stats it asks no datastore.
+	Targets() []outbox.TargetStats
 }
 
 var _ Relay = (*outbox.Relay)(nil)

@@ -248,6 +248,14 @@ func TestARangeEndsAtItsLimit(t *testing.T) {
 	}
 }
 
+// A queue that is too long to be counted in time can be put back all the same.
+func TestARangeIsPutBackWithoutACount(t *testing.T) {
+	own := newBox(queued(1, store.Failed))
+	own.uncounted = fmt.Errorf("count deliveries: %w", store.ErrTimeout)
+	h := desk(t, newBox(), own)
+	answers(t, ask(t, h, "requeue", `{"target":"billing"}`), fmt.Sprintf(`{"more":false,"requeued":[%q],"skipped":[]}`, uid(1)))
+}
+
 func TestSkipRemovesWhatWaits(t *testing.T) {
 	theirs := newBox(queued(4, store.Failed))
 	own := newBox(queued(1, store.Failed), queued(2, store.Pending), queued(3, store.Claimed))

@@ -171,9 +171,9 @@ func bare(text string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 }
 
-func targetNames(s outbox.Stats) []string {
-	names := make([]string, len(s.Targets))
-	for i, t := range s.Targets {
+func targetNames(targets []outbox.TargetStats) []string {
+	names := make([]string, len(targets))
+	for i, t := range targets {
 		names[i] = t.Name
 	}
 	return names

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/rowcast/rowcast/fault"
 	"github.com/rowcast/rowcast/internal/access"
@@ -67,7 +68,7 @@ func (c Config) requeue(w http.ResponseWriter, r *http.Request, p *access.Princi
 
 // requeueRange moves up to idLimit deliveries in all.
 func requeueRange(ctx context.Context, own []Outbox, wish wish) (all store.Moved, err error) {
-	if err := declared(ctx, own, wish.target); err != nil {
+	if err := declared(own, wish.target); err != nil {
 		return all, err
 	}
 	for i, o := range own {
@@ -91,16 +92,12 @@ func requeueRange(ctx context.Context, own []Outbox, wish wish) (all store.Moved
 }
 
 // declared refuses a target that is none; those of all datastores are the same.
-func declared(ctx context.Context, own []Outbox, target string) error {
-	s, err := own[0].Relay.Stats(ctx)
-	if err != nil {
-		return err
-	}
-	names := targetNames(s)
-	for _, name := range names {
-		if name == target {
-			return nil
-		}
+// It counts nothing: a queue that has grown too long for that is just what
+// somebody works on here.
+func declared(own []Outbox, target string) error {
+	names := targetNames(own[0].Relay.Targets())
+	if slices.Contains(names, target) {
+		return nil
 	}
 	return targetNotFound(target, names)
 }
@@ -195,7 +192,7 @@ func (c Config) test(w http.ResponseWriter, r *http.Request, p *access.Principal
 	relay := own[0].Relay // each has the same targets
 	result, err := relay.Test(r.Context(), target)
 	if errors.Is(err, outbox.ErrNoTarget) {
-		err = declared(r.Context(), own, target)
+		err = declared(own, target)
 	}
 	if err != nil {
 		return err

@@ -164,7 +164,7 @@ func known(ctx context.Context, own []Outbox, target string) error {
 		if err != nil {
 			return err
 		}
-		names = append(names, targetNames(s)...)
+		names = append(names, targetNames(s.Targets)...)
 		for _, d := range s.Depths {
 			names = append(names, d.Target)
 		}
