@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -276,4 +277,51 @@ func (d desk) logged(id string, n int) []attempted {
 			d.t.Fatalf("%d attempts are logged of %s, want %d", len(log), id, n)
 		}
 	}
+}
+
+// settled waits until so many attempts are counted by what they came to, which is
+// a moment after the queue shows it.
+func (d desk) settled(n int) stats {
+	d.t.Helper()
+	for deadline := time.Now().Add(receiving); ; servertest.Pass(d.t.Context(), 20*time.Millisecond) {
+		s := d.stats()
+		if c := s.Counters; c.Delivered+c.Retried+c.Failed+c.LeaseLost >= n {
+			return s
+		}
+		if time.Now().After(deadline) {
+			d.t.Fatalf("%d attempts are never counted: %+v", n, s.Counters)
+		}
+	}
+}
+
+// metric waits until the series of a metric are, in sum, what they should be: some
+// are read every few seconds.
+func (d desk) metric(s *servertest.Server, series string, want float64) {
+	d.t.Helper()
+	for deadline := time.Now().Add(receiving); ; servertest.Pass(d.t.Context(), 20*time.Millisecond) {
+		got, found := sumOf(d.t, s.Metrics().Text, series)
+		if found && got == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			d.t.Errorf("%s} is %v, want %v; it is there: %v", series, got, want, found)
+			return
+		}
+	}
+}
+
+// sumOf adds up the series of a metric that bear a label, written NAME{label="value".
+func sumOf(t *testing.T, text, series string) (sum float64, found bool) {
+	t.Helper()
+	name, label, _ := strings.Cut(series, "{")
+	for line := range strings.Lines(text) {
+		if (strings.HasPrefix(line, name+"{") || strings.HasPrefix(line, name+" ")) && strings.Contains(line, label) {
+			var v float64
+			if _, err := fmt.Sscan(line[strings.LastIndexByte(line, ' ')+1:], &v); err != nil {
+				t.Fatal(err)
+			}
+			sum, found = sum+v, true
+		}
+	}
+	return sum, found
 }

@@ -91,10 +91,10 @@ func TestTenantsDeliverApart(t *testing.T) {
 		t.Errorf("of the target were requeued %v, want %s alone", m.Requeued, own.ID)
 	}
 	mine.idle()
-	if c := mine.stats(); c.Counters.Attempted != 2 || c.Counters.Delivered != 1 || c.Depth != (depth{}) {
+	if c := mine.settled(2); c.Counters.Attempted != 2 || c.Counters.Delivered != 1 || c.Depth != (depth{}) {
 		t.Errorf("this tenant's stats: %+v", c)
 	}
-	if c := theirs.stats(); c.Counters.Attempted != 1 || c.Counters.Delivered != 0 || c.Depth.Failed != 1 {
+	if c := theirs.settled(1); c.Counters.Attempted != 1 || c.Counters.Delivered != 0 || c.Depth.Failed != 1 {
 		t.Errorf("the other's stats: %+v", c)
 	}
 }

@@ -124,9 +124,7 @@ func TestAFailedDeliveryHoldsBackItsRowAlone(t *testing.T) {
 	if target := stats.Targets[0]; target.Blocked != 4 || stats.Depth != (depth{Pending: 4, Failed: 2}) {
 		t.Errorf("blocked %d, want 4; depth %+v", target.Blocked, stats.Depth)
 	}
-	if got := sumOf(t, s.Metrics().Text, "rowcast_deliveries_blocked"); got != 4 {
-		t.Errorf("rowcast_deliveries_blocked is %v", got)
-	}
+	d.metric(s, "rowcast_deliveries_blocked", 4)
 	d.Post(events+"drain", "").Is(200)
 	if n := len(r.All()); n != 5 {
 		t.Errorf("a drain attempts what is blocked: %d requests, want 5", n)

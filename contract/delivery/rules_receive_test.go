@@ -242,7 +242,7 @@ func TestAReceiverThatRemembersIDsHandlesEachOnce(t *testing.T) {
 	if n := handled.Load(); n != 1 {
 		t.Errorf("handled %d times", n)
 	}
-	if c := d.stats().Counters; c.Attempted != 2 || c.Retried != 1 || c.Delivered != 1 {
+	if c := d.settled(2).Counters; c.Attempted != 2 || c.Retried != 1 || c.Delivered != 1 {
 		t.Errorf("counters: %+v", c)
 	}
 }

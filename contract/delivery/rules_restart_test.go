@@ -16,7 +16,7 @@ func TestAnOrderlyStopGivesDeliveriesBack(t *testing.T) {
 	hold := make(chan struct{})
 	r := servertest.Receive(t)
 	r.ReplyWith(bySubject(t, hold))
-	s := servertest.StartProcess(t, servertest.Options{Schema: market, Targets: []string{r.Target("billing", noteTopic)}})
+	s := servertest.StartProcess(t, servertest.Options{Schema: market, Targets: []string{r.Target("billing", patient+noteTopic)}})
 	d := deskOf(t, s)
 	items := d.seed(s, 1)
 	before := r.All()
@@ -50,7 +50,7 @@ func TestAKilledProcessLosesNoDelivery(t *testing.T) {
 	hold := make(chan struct{})
 	r := servertest.Receive(t)
 	r.ReplyWith(bySubject(t, hold))
-	s := servertest.StartProcess(t, servertest.Options{Schema: market, Targets: []string{r.Target("billing", noteTopic)}})
+	s := servertest.StartProcess(t, servertest.Options{Schema: market, Targets: []string{r.Target("billing", patient+noteTopic)}})
 	items := deskOf(t, s).seed(s, 1)
 	came := len(r.All())
 	s.Kill()
@@ -119,7 +119,7 @@ func TestTheSchedulerIsNotWaitedFor(t *testing.T) {
 	ordered := servertest.Receive(t, servertest.Replies(500, 200)...)
 	s := servertest.Start(t, servertest.Options{
 		Schema: market, Boot: "scheduler: {outbox: {every: 1h}}\n",
-		Targets: []string{r.Target("billing", noteTopic), ordered.Target("ordered", noteTopic+", order: row")},
+		Targets: []string{r.Target("billing", patient+noteTopic), ordered.Target("ordered", noteTopic+", order: row")},
 	})
 	ann := s.User("ann")
 	ann.Post("/data/note", `{"id":"a"}`).Is(201)
