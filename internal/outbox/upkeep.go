@@ -11,7 +11,7 @@ import (
 // How often the queue is looked at, and in what steps.
 const (
 	watchEvery   = time.Second
-	sweepEvery   = 4 * time.Second // with leaseTime it is below the 20 s in which a dead instance's work is taken over
+	sweepEvery   = 3 * time.Second // with leaseTime and the sending it is below the 20 s in which a dead instance's work is taken over
 	sweepMost    = 500
 	pruneEvery   = time.Minute
 	pruneMost    = 500
