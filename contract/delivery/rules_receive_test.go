@@ -200,12 +200,7 @@ func TestAPublishersKeysHoldForTargets(t *testing.T) {
 		{"large", large, []string{"create b", "delete b", "update a"}},
 		{"single", single, []string{"delete b", "update a", "update a"}},
 	} {
-		var got []string
-		for _, one := range c.r.All() {
-			ev := decode(t, one.Body)
-			got = append(got, ev.Operation+" "+ev.Subject)
-		}
-		if slices.Sort(got); !slices.Equal(got, c.want) {
+		if got := toldOf(t, c.r.All()); !slices.Equal(got, c.want) {
 			t.Errorf("%s is told %v, want %v", c.name, got, c.want)
 		}
 	}
