@@ -22,7 +22,7 @@ func deliverLatencyOn(d driver) func(context.Context, *lab) ([]Row, error) {
 		}
 		var took latencies
 		err = l.delivering(ctx, d, accepting(1), func(s *delivering) (err error) {
-			took, err = s.paced(ctx, 2*l.window, idleEvery)
+			took, err = s.paced(ctx, 2*l.window, l.window/4)
 			return err
 		})
 		if err != nil {
@@ -51,12 +51,15 @@ type latencies struct {
 	sent     []time.Duration // from just before the write was sent
 	answered []time.Duration // from its answer: a delivery may be there before
 	wrong    int
+
+	deliveries int // warming up included
 }
 
-// paced writes a row each time, and returns how long its deliveries took.
-func (s *delivering) paced(ctx context.Context, d, every time.Duration) (took latencies, err error) {
+// paced writes a row at a time, and returns how long its deliveries took; not
+// those of the time in which the server warms up.
+func (s *delivering) paced(ctx context.Context, d, warm time.Duration) (took latencies, err error) {
 	w := writing(s.server, "told", 1, d)
-	w.Every = every
+	w.Every = idleEvery
 	written, err := drive.WriteApart(ctx, w)
 	if err != nil {
 		return took, err
@@ -79,6 +82,10 @@ func (s *delivering) paced(ctx context.Context, d, every time.Duration) (took la
 		i, known := number[a.Subject]
 		if !known {
 			took.wrong++
+			continue
+		}
+		took.deliveries++
+		if written.Starts[i]-written.Starts[0] < warm.Nanoseconds() {
 			continue
 		}
 		since := time.Duration(a.At - written.Starts[i])

@@ -9,11 +9,8 @@ import (
 	"github.com/rowcast/rowcast/bench/drive"
 )
 
-// The targets of a busy server, and those of them that misbehave.
-const (
-	isolationWell  = 17
-	isolationEvery = 50 * time.Millisecond // between two writes, for the p99
-)
+// isolationWell is how many targets are well.
+const isolationWell = 17
 
 // misbehaving targets: one that never answers, one that does after ten seconds,
 // and one that says 500.
@@ -92,12 +89,12 @@ func (l *lab) isolation(ctx context.Context, d driver, beside bool) (t isolated,
 		targets = append(targets, misbehaving...)
 	}
 	err = l.delivering(ctx, d, targets, func(s *delivering) error {
-		took, err := s.paced(ctx, l.window/2, isolationEvery)
+		took, err := s.paced(ctx, l.window, l.window/4)
 		if err != nil {
 			return err
 		}
 		t.p99 = milli(drive.Quantile(took.answered, 0.99))
-		before, began := len(took.answered), time.Now()
+		before, began := took.deliveries, time.Now()
 		if err := s.bulk(ctx, l.burst); err != nil {
 			return err
 		}
