@@ -69,7 +69,7 @@ func TestEachLineOfAFuzzRunNamesItsTarget(t *testing.T) {
 		}
 	}
 	failed := errors.New("exit status 1")
-	if err := v.judge(failed); !errors.Is(err, failed) { 
+	if err := v.judge(failed); !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
 	}
 	want := "FuzzA: one\nFuzzA: two\nFuzzA: --- FAIL: FuzzA (1s)\nFuzzA:     got 1\nFuzzA: FAIL\n"
