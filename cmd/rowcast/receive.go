@@ -153,6 +153,6 @@ func receive(cmd *cobra.Command, o receiveOptions) error {
 	if err := server.Shutdown(stop); err != nil {
 		_ = server.Close()
 	}
-	_ = <-ended // that it was shut down
+	<-ended // that it was shut down
 	return nil
 }

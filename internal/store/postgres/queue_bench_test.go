@@ -59,18 +59,18 @@ func (q *queueing) claim(target string, ordered bool, n int) []*store.Delivery {
 	return ds
 }
 
-func (q *queueing) settle(outcome store.Outcome, wait time.Duration, ds ...*store.Delivery) {
+func (q *queueing) settle(outcome store.Outcome, ds ...*store.Delivery) {
 	q.Helper()
-	lost, err := q.Queue().Settle(context.Background(), "me", settlements(outcome, wait, ds...))
+	lost, err := q.Queue().Settle(context.Background(), "me", settlements(outcome, ds...))
 	if err != nil || len(lost) > 0 {
 		q.Fatalf("lost %v, %v", lost, err)
 	}
 }
 
-func settlements(outcome store.Outcome, wait time.Duration, ds ...*store.Delivery) []store.Settlement {
+func settlements(outcome store.Outcome, ds ...*store.Delivery) []store.Settlement {
 	made := make([]store.Settlement, len(ds))
 	for i, d := range ds {
-		made[i] = store.Settlement{Lease: d.Lease(), Outcome: outcome, Wait: wait, Attempt: store.Attempt{At: time.Now(), Took: time.Millisecond, Status: 200}}
+		made[i] = store.Settlement{Lease: d.Lease(), Outcome: outcome, Attempt: store.Attempt{At: time.Now(), Took: time.Millisecond, Status: 200}}
 	}
 	return made
 }
@@ -106,7 +106,7 @@ func BenchmarkQueue(b *testing.B) {
 				if len(ds) != batch {
 					b.Fatalf("%d were claimed", len(ds))
 				}
-				timed("settle", func() { q.settle(store.Delivered, 0, ds...) })
+				timed("settle", func() { q.settle(store.Delivered, ds...) })
 			}
 			b.ReportMetric(float64(b.N*batch)/b.Elapsed().Seconds(), "deliveries/s")
 			for what, d := range spent {

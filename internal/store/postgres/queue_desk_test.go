@@ -107,7 +107,7 @@ func try(ctx context.Context, s *queueing, owner string, w *lineWatch, done func
 			if outcome := store.Outcome(rand.IntN(5)); outcome == 0 || outcome > store.GivenUp {
 				err = s.Queue().Free(ctx, owner, []store.Lease{d.Lease()})
 			} else {
-				_, err = s.Queue().Settle(ctx, owner, settlements(outcome, 0, d))
+				_, err = s.Queue().Settle(ctx, owner, settlements(outcome, d))
 			}
 			if err != nil {
 				return err

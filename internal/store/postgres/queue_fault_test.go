@@ -68,7 +68,7 @@ func TestABrokenConnectionLosesNoLease(t *testing.T) {
 				t.Fatalf("claimed %v, %v", held, err)
 			}
 			c.fail(p)
-			lost, err := s.Queue().Settle(t.Context(), "me", settlements(store.Delivered, 0, held...))
+			lost, err := s.Queue().Settle(t.Context(), "me", settlements(store.Delivered, held...))
 			if !errors.Is(err, c.want) || len(lost) != 0 {
 				t.Errorf("lost %v, %v, want none and %v", lost, err, c.want)
 			}

@@ -112,7 +112,7 @@ func TestWhatIsPutBackTogetherStandsInLine(t *testing.T) {
 		if len(got) != 1 || got[0].ID != want {
 			t.Fatalf("claimed %v, want %s alone", got, want)
 		}
-		q.settle(store.Delivered, 0, got...)
+		q.settle(store.Delivered, got...)
 	}
 	if got := q.claim("ledger", true, 10); len(got) != 0 {
 		t.Errorf("claimed %v, which stand behind failed ones", got)

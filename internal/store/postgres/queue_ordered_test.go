@@ -135,7 +135,7 @@ func work(ctx context.Context, s *queueing, owner string, w *orderWatch, n int) 
 			if outcome == store.Retried && rand.IntN(2) == 0 {
 				err = s.Queue().Free(ctx, owner, []store.Lease{d.Lease()})
 			} else {
-				_, err = s.Queue().Settle(ctx, owner, settlements(outcome, 0, d))
+				_, err = s.Queue().Settle(ctx, owner, settlements(outcome, d))
 			}
 			if err != nil {
 				return err
@@ -165,7 +165,7 @@ func TestNothingWaitsBehindWhatIsGone(t *testing.T) {
 	}
 	settled := make(chan error, 1)
 	go func() {
-		_, err := q.Queue().Settle(context.Background(), "me", settlements(store.Delivered, 0, first...))
+		_, err := q.Queue().Settle(context.Background(), "me", settlements(store.Delivered, first...))
 		settled <- err
 	}()
 	watch := connect(t, url)
@@ -212,10 +212,10 @@ func TestWhatWaitsBehindIsNotRead(t *testing.T) {
 			t.Fatalf("claim %d: %d deliveries, want one", n, len(got))
 		}
 		if n%2 == 0 {
-			q.settle(store.Delivered, 0, got...)
+			q.settle(store.Delivered, got...)
 			continue
 		}
-		q.settle(store.GivenUp, 0, got...)
+		q.settle(store.GivenUp, got...)
 		if m, err := q.Queue().Skip(t.Context(), []string{got[0].ID}); err != nil || len(m.IDs) != 1 {
 			t.Fatalf("skipped %+v, %v", m, err)
 		}
