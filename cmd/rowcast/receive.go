@@ -153,6 +153,8 @@ func receive(cmd *cobra.Command, o receiveOptions) error {
 	if err := server.Shutdown(stop); err != nil {
 		_ = server.Close()
 	}
-	<-ended // that it was shut down
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
 	return nil
 }
