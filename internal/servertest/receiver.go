@@ -264,7 +264,8 @@ func (r *Receiver) Until(what string, as func([]Received) bool) []Received {
 		select {
 		case <-changed:
 		case <-deadline:
-			r.t.Fatalf("no %s within %s; there are %d: %v", what, receiving, len(all), IDs(all))
+			ids := IDs(all)
+			r.t.Fatalf("no %s within %s; there are %d, the last of them %v", what, receiving, len(all), ids[max(0, len(ids)-20):])
 		}
 	}
 }
