@@ -104,7 +104,8 @@ func (q *queueStatements) leases(sql func(string) string) {
 			SELECT d.id FROM {d} d WHERE d.status = 2 AND d.owner = $1)) AND d.status = 2 AND d.owner = $1 ORDER BY d.id FOR NO KEY UPDATE) ` +
 		freeFound + ` RETURNING d.target, d.ordered, d.seq`)
 	q.sweepOwners = sql(sweepOwnersSQL)
-	q.sweepDead = sql(`DELETE FROM {i} i WHERE i.expires <= clock_timestamp() AND NOT EXISTS (SELECT 1 FROM {d} d WHERE d.status = 2 AND d.owner = i.owner OFFSET 0)`)
+	q.sweepDead = sql(`DELETE FROM {i} WHERE owner = ANY(ARRAY(SELECT i.owner FROM {i} i WHERE i.expires <= clock_timestamp()
+			AND NOT EXISTS (SELECT 1 FROM {d} d WHERE d.status = 2 AND d.owner = i.owner OFFSET 0) FOR UPDATE SKIP LOCKED))`)
 	q.sweepTargets = sql(sweepTargetsSQL)
 	q.turn = sql(`INSERT INTO {t} AS t (name, owner, expires) VALUES ($1, $2, clock_timestamp() + $3::bigint * interval '1 microsecond')
 			ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, expires = excluded.expires WHERE t.expires <= clock_timestamp()`)
@@ -150,16 +151,19 @@ const settleSQL = `WITH given AS MATERIALIZED (SELECT * FROM unnest($2::text[], 
 
 // sweepOwnersSQL frees up to $1 deliveries of owners that are not registered, or
 // not any more. An instance whose lease has run out is locked first: one that is
-// being renewed at this moment is waited for, and is then not dead. The owners
-// are found by leaps, one look at the index each.
-const sweepOwnersSQL = `WITH RECURSIVE dead AS MATERIALIZED (SELECT owner FROM {i} WHERE expires <= clock_timestamp() ORDER BY owner FOR UPDATE),
+// being renewed at this moment is not dead. Nobody is waited for: a process that
+// was stopped in the middle of a statement may hold its locks for hours, and one
+// that has been out for as long as a renewal can take is dead, locked or not. The
+// owners are found by leaps, one look at the index each.
+const sweepOwnersSQL = `WITH RECURSIVE expired AS MATERIALIZED (SELECT owner FROM {i} WHERE expires <= clock_timestamp() ORDER BY owner FOR UPDATE SKIP LOCKED),
+	dead AS MATERIALIZED (SELECT owner FROM expired UNION SELECT owner FROM {i} WHERE expires <= clock_timestamp() - interval '15 seconds'),
 	owners AS ((SELECT d.owner FROM {d} d WHERE d.status = 2 ORDER BY d.owner LIMIT 1) UNION ALL
 		SELECT (SELECT d.owner FROM {d} d WHERE d.status = 2 AND d.owner > o.owner ORDER BY d.owner LIMIT 1) FROM owners o WHERE o.owner IS NOT NULL),
 	gone AS MATERIALIZED (SELECT o.owner FROM owners o WHERE o.owner IS NOT NULL
 		AND (o.owner IN (SELECT owner FROM dead) OR NOT EXISTS (SELECT 1 FROM {i} i WHERE i.owner = o.owner))),
 	picked AS MATERIALIZED (SELECT h.id FROM gone g, LATERAL (SELECT d.id FROM {d} d WHERE d.status = 2 AND d.owner = g.owner LIMIT $1) h LIMIT $1),
 	found AS MATERIALIZED (SELECT d.id FROM {d} d WHERE d.id = ANY(ARRAY(SELECT id FROM picked)) AND d.status = 2 AND d.owner = ANY(ARRAY(SELECT owner FROM gone))
-		ORDER BY d.id FOR NO KEY UPDATE) ` + freeFound + ` RETURNING d.target, d.ordered, d.seq`
+		ORDER BY d.id FOR NO KEY UPDATE SKIP LOCKED) ` + freeFound + ` RETURNING d.target, d.ordered, d.seq`
 
 // sweepTargetsSQL fails up to $1 pending deliveries of targets that no living
 // instance declares. While none lives at all, nobody can say what is declared.
@@ -177,7 +181,7 @@ const sweepTargetsSQL = `WITH RECURSIVE
 		(SELECT h.id FROM ordered o, LATERAL (SELECT d.id FROM {d} d WHERE d.status = 1 AND d.ordered AND d.target = o.target LIMIT $1) h
 			WHERE o.target IS NOT NULL AND o.target NOT IN (SELECT target FROM declared) LIMIT $1)),
 	found AS MATERIALIZED (SELECT d.id FROM {d} d WHERE d.id = ANY(ARRAY(SELECT id FROM picked LIMIT $1)) AND d.status = 1 AND EXISTS (SELECT 1 FROM living)
-		ORDER BY d.id FOR NO KEY UPDATE)
+		ORDER BY d.id FOR NO KEY UPDATE SKIP LOCKED)
 	UPDATE {d} d SET status = 3, last_error = $2 WHERE d.id = ANY(ARRAY(SELECT id FROM found))`
 
 // depthsSQL counts each state by its index.
