@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rowcast/rowcast/internal/admin"
+	"github.com/rowcast/rowcast/internal/describe"
 	"github.com/rowcast/rowcast/internal/httpapi"
 )
 
@@ -27,7 +28,8 @@ func (s *Server) openHTTP() (err error) {
 	doc := s.document
 	looks := admin.Config{Metrics: s.metrics, Streams: s.openStreams, Outboxes: s.outboxes, Ready: s.unready}
 	s.handler, err = httpapi.New(httpapi.Config{
-		Auth: s.auth, Tenants: &s.units, Subscribe: httpapi.Subscribe(&s.units), Realtime: httpapi.Realtime(&s.units), Routes: admin.Routes(looks),
+		Auth: s.auth, Tenants: &s.units, Subscribe: httpapi.Subscribe(&s.units), Realtime: httpapi.Realtime(&s.units),
+		Routes: append(admin.Routes(looks), describe.Routes(s.described())...),
 		Limits: httpapi.Limits{Body: doc.Limits.Body}, Origins: doc.CORS.Origins, AdminRole: doc.Admin.Role,
 		Cookie: doc.Auth.Cookie, Secure: !loopback(doc.Listen), Dev: doc.Dev, Logger: s.logger, Observe: s.metrics.Request,
 	})

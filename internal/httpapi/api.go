@@ -83,6 +83,7 @@ type API struct {
 	config Config
 	origin originRules
 	mux    *http.ServeMux
+	routes []*route // of mux
 	data   dataRoutes
 }
 
@@ -100,7 +101,7 @@ func New(c Config) (*API, error) {
 		return nil, err
 	}
 	a := &API{config: c, origin: origin, data: newDataRoutes()}
-	a.mux, err = newMux(c)
+	a.mux, a.routes, err = newMux(c)
 	return a, err
 }
 

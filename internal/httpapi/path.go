@@ -36,6 +36,11 @@ func newDataRoutes() dataRoutes {
 	}
 }
 
+// all returns every one of them.
+func (d *dataRoutes) all() []*route {
+	return []*route{d.collection, d.bulk, d.row, d.purge, d.restore, d.rowOperation, d.entityOperation, d.transaction}
+}
+
 func dataRoute(pattern string, methods map[string]handler) *route {
 	return &route{pattern: pattern, guard: Caller, methods: methods}
 }

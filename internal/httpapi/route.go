@@ -44,7 +44,7 @@ type route struct {
 var unknownRoute = &route{pattern: "none"}
 
 // newMux registers all that is not below /data.
-func newMux(c Config) (*http.ServeMux, error) {
+func newMux(c Config) (*http.ServeMux, []*route, error) {
 	routes := map[string]*route{"/": unknownRoute}
 	for pattern, open := range map[string]StreamHandler{"/subscribe/{entity}": c.Subscribe, "/realtime": c.Realtime} {
 		if open != nil {
@@ -56,17 +56,18 @@ func newMux(c Config) (*http.ServeMux, error) {
 	}
 	for _, r := range c.Routes {
 		if err := addRoute(routes, r); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	mux := http.NewServeMux()
+	mux, all := http.NewServeMux(), []*route(nil)
 	for pattern, rt := range routes {
 		if rt.pattern == "" {
 			rt.pattern = pattern
 		}
 		mux.Handle(pattern, rt)
+		all = append(all, rt)
 	}
-	return mux, nil
+	return mux, all, nil
 }
 
 func addRoute(routes map[string]*route, r Route) error {
