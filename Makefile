@@ -36,3 +36,7 @@ bench: ## Measure rowcast beside a floor server: the table of docs/BENCHMARKS.md
 .PHONY: build
 build: ## Build bin/rowcast
 	CGO_ENABLED=0 go build -trimpath -ldflags=-s -o bin/rowcast ./cmd/rowcast
+
+.PHONY: dist
+dist: ## Build the binaries of a release, for all platforms, and their checksums into dist/
+	go run ./internal/dist

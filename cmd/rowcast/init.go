@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"crypto/rand"
 	"embed"
 	"encoding/hex"
@@ -24,7 +23,8 @@ func newInit() *cobra.Command {
 		Use:   "init DIR",
 		Short: "Write a folder that serves, to start from",
 		Long: `init writes a boot document with a fresh secret and a small schema into DIR, which
-must be empty or not there yet. Edit them, or serve them as they are.`,
+must be empty or not there yet. Edit them, or serve them as they are: they say in comments what more
+there is to turn on.`,
 		Example: `  rowcast init notes
   rowcast serve --config notes/rowcast.yaml`,
 		Args: cobra.ExactArgs(1),
@@ -44,8 +44,8 @@ must be empty or not there yet. Edit them, or serve them as they are.`,
 	}
 }
 
-// secretMark stands for the secret in the template.
-const secretMark = "@SECRET@"
+// secretMarks stand for secrets in the template, a fresh one each.
+var secretMarks = []string{"@SECRET@", "@HOOK@"}
 
 // writeTemplate fills dir and returns what it wrote.
 func writeTemplate(dir string) ([]string, error) {
@@ -56,8 +56,8 @@ func writeTemplate(dir string) ([]string, error) {
 	if len(entries) > 0 {
 		return nil, fmt.Errorf("%s is not empty: name a new folder", dir)
 	}
-	secret := make([]byte, 32)
-	if _, err := rand.Read(secret); err != nil {
+	secrets, err := freshSecrets()
+	if err != nil {
 		return nil, err
 	}
 	var written []string
@@ -74,12 +74,25 @@ func writeTemplate(dir string) ([]string, error) {
 			return err
 		}
 		mode := fs.FileMode(0o644)
-		if bytes.Contains(data, []byte(secretMark)) {
-			mode = 0o600 // it holds the secret from now on
-			data = bytes.ReplaceAll(data, []byte(secretMark), []byte(hex.EncodeToString(secret)))
+		text := secrets.Replace(string(data))
+		if text != string(data) {
+			mode = 0o600 // it holds secrets from now on
 		}
 		written = append(written, target)
-		return os.WriteFile(target, data, mode)
+		return os.WriteFile(target, []byte(text), mode)
 	})
 	return written, err
+}
+
+// freshSecrets puts a secret in the place of each mark.
+func freshSecrets() (*strings.Replacer, error) {
+	var pairs []string
+	for _, mark := range secretMarks {
+		secret := make([]byte, 32)
+		if _, err := rand.Read(secret); err != nil {
+			return nil, err
+		}
+		pairs = append(pairs, mark, hex.EncodeToString(secret))
+	}
+	return strings.NewReplacer(pairs...), nil
 }

@@ -1,5 +1,5 @@
 // Command rowcast serves a declared schema, and has what goes with it: check,
-// token, tail, deliveries, receive, import, export, init.
+// token, tail, deliveries, receive, import, export, ready, types, init.
 //
 // Exit status: 0 when done, 1 when refused or failed, 2 when called wrongly.
 // SIGINT and SIGTERM end serve and tail in good order; a second one ends the
@@ -86,6 +86,6 @@ Exit status: 0 when done, 1 when refused or failed, 2 when called wrongly.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newServe(), newCheck(), newToken(), newTail(), newDeliveries(), newReceive(), newImport(), newExport(), newInit(), newVersion())
+	root.AddCommand(newServe(), newCheck(), newToken(), newTail(), newDeliveries(), newReceive(), newImport(), newExport(), newReady(), newTypes(), newInit(), newVersion())
 	return root
 }

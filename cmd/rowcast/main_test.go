@@ -75,7 +75,7 @@ func write(t *testing.T, path, text string) {
 }
 
 func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
-	for _, command := range []string{"", "serve", "check", "token", "tail", "receive", "import", "export", "init", "version"} {
+	for _, command := range []string{"", "serve", "check", "token", "tail", "receive", "import", "export", "ready", "types", "init", "version"} {
 		t.Run(command, func(t *testing.T) {
 			got := run(t, strings.Fields(command+" --help")...)
 			if got.status != 0 || !strings.Contains(got.stdout, "Examples:\n  ") || got.stderr != "" {

@@ -81,6 +81,12 @@ func TestAMaskIsDescribed(t *testing.T) {
 	if filter["title"] == nil {
 		t.Error("title cannot be filtered by")
 	}
+	for _, parameter := range at(t, doc, "paths", "/data/note", "get", "parameters").([]any) {
+		sort := text(t, parameter)
+		if strings.Contains(sort, `"name":"sort"`) && (strings.Contains(sort, "phone") || strings.Contains(sort, "pin")) {
+			t.Errorf("a masked field can be sorted by: %s", sort)
+		}
+	}
 }
 
 // A field that is not read is in bodies only where nothing else can be done: of who

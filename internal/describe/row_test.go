@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.uber.org/goleak"
+
+	"github.com/rowcast/rowcast/internal/servertest"
 )
 
 // A body that the description allows the server takes, and one that it refuses
@@ -125,5 +128,33 @@ func TestFramesAreAsDescribed(t *testing.T) {
 			}
 		}
 		stream.Close()
+	}
+}
+
+// Deliveries are as the description says that the admin role sees.
+func TestDeliveriesAreAsDescribed(t *testing.T) {
+	ignore := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, ignore) })
+	receiver := servertest.Receive(t)
+	s := servertest.Start(t, servertest.Options{Schema: world, Targets: []string{
+		receiver.Target("reader", "topics: [entity.note], as: {id: svc, roles: [staff]}"),
+	}, Embed: embed})
+	staff := callers(s)["staff"]
+	staff.Post("/data/note", `{"title":"aa","phone":"12345","hush_remark":"x"}`).Is(201)
+	delivery := receiver.Await(1)[0]
+	doc := decode(t, staff.Get("/asyncapi.json").Is(200).Body)
+	compile := described(t, doc, jsonschema.Draft7)
+	message := "/channels/webhook.reader/messages/entity.create"
+	if err := compile(message + "/payload").Validate(decode(t, string(delivery.Body))); err != nil {
+		t.Errorf("the body %s is not as described: %v", delivery.Body, err)
+	}
+	headers, _ := at(t, doc, "channels", "webhook.reader", "messages", "entity.create", "headers", "properties").(map[string]any)
+	if len(headers) < 5 {
+		t.Errorf("only %d headers are described", len(headers))
+	}
+	for name := range headers {
+		if delivery.Header.Get(name) == "" {
+			t.Errorf("a delivery is described with the header %s, which it does not have", name)
+		}
 	}
 }
