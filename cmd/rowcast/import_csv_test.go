@@ -134,7 +134,9 @@ func FuzzCSV(f *testing.F) {
 		r := &csvRows{lines: l, comma: ','}
 		theirs := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\uFEFF")))
 		theirs.FieldsPerRecord = -1
-		agreed := true // up to the first fault, after which each goes its way
+		// Up to the first fault, after which each goes its way. So do they where a
+		// carriage return ends no line: the library drops some of those.
+		agreed := strings.Count(text, "\r") == strings.Count(text, "\r\n")
 		for last := 0; ; {
 			cells, rec, err := r.record()
 			want, fault := theirs.Read()
