@@ -129,20 +129,29 @@ func (c *Client) call(ctx context.Context, method string, query url.Values, body
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := c.http.Do(req)
+	answer, _, err := c.exchange(req)
 	if err != nil {
-		return nil, fmt.Errorf("client: %w", err)
-	}
-	defer func() { err = errors.Join(err, resp.Body.Close()) }()
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return nil, readProblem(resp)
-	}
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return nil, fmt.Errorf("client: read the answer: %w", err)
+		return nil, err
 	}
 	if len(answer) == 0 {
 		return nil, nil
 	}
 	return answer, nil
+}
+
+// exchange sends a request and reads its answer whole; one that is not 2xx is an
+// error, a *Problem where it is one.
+func (c *Client) exchange(req *http.Request) (answer []byte, header http.Header, err error) {
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, nil, fmt.Errorf("client: %w", err)
+	}
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return nil, nil, readProblem(resp)
+	}
+	if answer, err = io.ReadAll(resp.Body); err != nil {
+		return nil, nil, fmt.Errorf("client: read the answer: %w", err)
+	}
+	return answer, resp.Header, nil
 }

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -36,22 +34,14 @@ func (c *Client) Bulk(ctx context.Context, entity string, rows []byte, key strin
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
 	}
-	resp, err := c.http.Do(req)
+	answer, header, err := c.exchange(req)
 	if err != nil {
-		return stored, fmt.Errorf("client: %w", err)
-	}
-	defer func() { err = errors.Join(err, resp.Body.Close()) }()
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return stored, readProblem(resp)
-	}
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return stored, fmt.Errorf("client: read the answer: %w", err)
+		return stored, err
 	}
 	if err := json.Unmarshal(answer, &stored); err != nil {
 		return stored, fmt.Errorf("client: decode the answer: %w", err)
 	}
-	stored.Replayed = resp.Header.Get("Idempotent-Replayed") == "true"
+	stored.Replayed = header.Get("Idempotent-Replayed") == "true"
 	return stored, nil
 }
 
