@@ -11,18 +11,25 @@ import (
 	"github.com/rowcast/rowcast/bench/drive"
 )
 
-func TestTheDatabaseIsMeasuredAndEnds(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+// runDatabase starts a database that ends with the test.
+func runDatabase(ctx context.Context, t *testing.T) *database {
+	t.Helper()
 	d, err := startDatabase(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := d.stop(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
+	return d
+}
+
+func TestTheDatabaseIsMeasuredAndEnds(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	d := runDatabase(ctx, t)
 	name, url, err := d.create(ctx)
 	if err != nil {
 		t.Fatal(err)

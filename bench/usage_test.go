@@ -31,15 +31,7 @@ func TestTheTimeOfTheDatabaseIsSplitByWhomItWasUsedFor(t *testing.T) {
 func TestBackendsAreKnownByTheNameOfTheirURL(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	d, err := startDatabase(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := d.stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	d := runDatabase(ctx, t)
 	_, url, err := d.create(ctx)
 	if err != nil {
 		t.Fatal(err)
